@@ -1,6 +1,5 @@
 /** The TCP connections of the gRPC listener: accepted here, counted, handed to grpc-js, and closed when they flood or are good for nothing. */
 import { lookup } from 'node:dns/promises'
-import { readFileSync } from 'node:fs'
 import {
   constants,
   type Http2Server,
@@ -14,6 +13,7 @@ import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { TELL_MS, ToldLately } from '../contract/told-lately.ts'
 import { IdTable } from '../id-table.ts'
+import { openDescriptors } from '../open-descriptors.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 const MAX_CONNECTIONS = 16_384
@@ -142,7 +142,7 @@ export class GrpcConnections {
   constructor(options: GrpcConnectionsOptions) {
     const { most, mostPerAddress = MAX_CONNECTIONS_PER_ADDRESS, silentMs = SILENT_MS } = options.limits ?? {}
     this.#options = options
-    this.#most = most ?? Math.min(MAX_CONNECTIONS, Math.floor(descriptorLimit() / 2))
+    this.#most = most ?? Math.min(MAX_CONNECTIONS, Math.floor(openDescriptors.limit / 2))
     this.#mostPerAddress = mostPerAddress
     this.#silentMs = silentMs
   }
@@ -269,9 +269,11 @@ export class GrpcConnections {
       this.#tell(`gRPC connections from ${source} are refused: it has ${ofSource}, the most from one address`)
       return
     }
-    if (this.#connections.size >= this.#most && !this.#makeRoom()) {
+    const isFull = this.#connections.size >= this.#most
+    if ((isFull || openDescriptors.areShort) && !this.#makeRoom()) {
       socket.destroy()
-      this.#tell(`gRPC connections are refused: all ${this.#most} places are taken`)
+      const why = isFull ? `all ${this.#most} places are taken` : openDescriptors.text
+      this.#tell(`gRPC connections are refused: ${why}`)
       return
     }
     const peer = `${remoteAddress}:${remotePort}`
@@ -288,6 +290,7 @@ export class GrpcConnections {
       ended: false,
     }
     this.#connections.add(connection)
+    openDescriptors.changed(1)
     this.#byPeer.set(peer, connection)
     this.#silent.set(peer, connection)
     this.#bySource.set(source, ofSource + 1)
@@ -300,6 +303,7 @@ export class GrpcConnections {
   #forget(peer: string, connection: GrpcConnection): void {
     const { source } = connection
     this.#connections.delete(connection)
+    openDescriptors.changed(-1)
     if (this.#silent.get(peer) === connection) this.#silent.delete(peer)
     if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer)
     const left = (this.#bySource.get(source) as number) - 1
@@ -329,6 +333,8 @@ export class GrpcConnections {
       if (ended) socket.destroy()
       else handleOf(socket)?.readStart()
     }
+    // Node.js keeps a descriptor to accept newcomers with where there is no other, in order to close them, and tells nobody.
+    if (openDescriptors.areOut) this.#tell(`gRPC connections are closed as they come: ${openDescriptors.text}`)
   }
 
   #tell(message: string): void {
@@ -383,13 +389,4 @@ interface ReadingHandle {
 
 function handleOf(socket: Socket): ReadingHandle | null | undefined {
   return (socket as unknown as { _handle?: ReadingHandle | null })._handle
-}
-
-/** Descriptors this process may have open (proc(5)). */
-function descriptorLimit(): number {
-  try {
-    const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
-    if (limit !== undefined) return Number(limit)
-  } catch {}
-  return 2 * MAX_CONNECTIONS
 }

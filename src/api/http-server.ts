@@ -2,6 +2,8 @@
 import type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js'
 import type { SocketHost, Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Report } from './errors.ts'
+import type { Warn } from './grpc-connections.ts'
+import { HttpConnections } from './http-connections.ts'
 import { Exchange, type RequestHandler } from './http-exchange.ts'
 import { uWS } from './http-library.ts'
 
@@ -22,16 +24,24 @@ export interface HttpServerOptions {
   readonly tls?: { readonly keyFile: string; readonly certFile: string } | undefined
   /** Takes what a handler threw that is not meant for callers. */
   readonly report: Report
+  /** Told, rarely, that connections are refused. */
+  readonly warn?: Warn | undefined
 }
 
 export class HttpServer implements SocketHost {
   readonly #app: TemplatedApp
   readonly #report: Report
+  readonly #connections: HttpConnections
   #listening: us_listen_socket | undefined
 
-  constructor({ tls, report }: HttpServerOptions) {
+  constructor({ tls, report, warn }: HttpServerOptions) {
     this.#app = tls === undefined ? uWS.App() : uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile })
     this.#report = report
+    this.#connections = new HttpConnections(warn)
+    const changed: Parameters<TemplatedApp['filter']>[0] = (response, change) => {
+      if (!this.#connections.changed(change)) response.close()
+    }
+    this.#app.filter(changed)
   }
 
   /** Gives every request, whatever its method and path, to `handler`, unless it goes to a WebSocket added before. */
@@ -66,6 +76,7 @@ export class HttpServer implements SocketHost {
           return
         }
         this.#listening = socket
+        this.#connections.watch()
         resolve(uWS.us_socket_local_port(socket))
       })
     })
@@ -75,11 +86,13 @@ export class HttpServer implements SocketHost {
   stopListening(): void {
     if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening)
     this.#listening = undefined
+    this.#connections.unwatch()
   }
 
   /** Closes the port and all connections. */
   close(): void {
     this.#app.close()
+    this.#connections.unwatch()
   }
 }
 

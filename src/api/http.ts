@@ -105,8 +105,8 @@ export class HttpListener {
 
   /** Listens; rejects when the address cannot be had (taken, not of this machine, no permission). */
   async start(): Promise<{ address: string; port: number }> {
-    const { address, port, tls, extend } = this.#options
-    const server = new HttpServer({ tls, report: (error, what) => this.#dispatcher.report(error, what) })
+    const { address, port, tls, extend, warn } = this.#options
+    const server = new HttpServer({ tls, warn, report: (error, what) => this.#dispatcher.report(error, what) })
     extend?.(server)
     this.#sockets.add(server)
     server.handle((exchange, request) => this.#request(exchange, request))

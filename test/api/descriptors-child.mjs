@@ -1,6 +1,6 @@
 /**
- * A node in a process of its own that can be left with few file descriptors. Arguments: data directory. Prints its HTTP address and
- * id; then answers each number read from stdin with how many descriptors the addon holds, once it has left itself that many.
+ * A node in a process of its own that can be left with few file descriptors. Arguments: data directory, and JSON of further flags. Prints its
+ * addresses and id; then answers each number read from stdin with how many descriptors the addon holds, once it has left itself that many.
  */
 import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -9,10 +9,16 @@ import { loadConfig } from '../../dist/src/node/config.js'
 import { startNode } from '../../dist/src/node/node.js'
 
 const { config } = loadConfig({
-  flags: { 'data-dir': process.argv[2], http: '127.0.0.1:0', grpc: 'none', 'log-level': 'silent' },
+  flags: {
+    'data-dir': process.argv[2],
+    http: '127.0.0.1:0',
+    grpc: 'none',
+    'log-level': 'silent',
+    ...JSON.parse(process.argv[3] ?? '{}'),
+  },
 })
 const node = await startNode(config)
-console.log(JSON.stringify({ http: node.http, id: node.id }))
+console.log(JSON.stringify({ http: node.http, grpc: node.grpc, id: node.id }))
 
 const taken = []
 for await (const line of createInterface(process.stdin)) {
