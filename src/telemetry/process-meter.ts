@@ -1,11 +1,14 @@
 /** What the process of the node takes: CPU time, memory, descriptors, threads. */
-import { readdirSync } from 'node:fs'
+import { openSync, readSync } from 'node:fs'
 import { getHeapStatistics } from 'node:v8'
 import { type MetricEntry, MetricLayout } from '../dataplane/engine/metrics.ts'
 import { PROCESS_PATH, processMetrics } from '../dataplane/engine/own-metrics.ts'
+import { openDescriptors } from '../open-descriptors.ts'
 
 /** Milliseconds for which one reading serves all who ask. */
 const READING_MS = 50
+/** Room for all of /proc/self/status. */
+const STATUS_BYTES = 8192
 
 /** Reads the process's figures; one for all runs of a node. */
 export class ProcessMeter {
@@ -17,6 +20,8 @@ export class ProcessMeter {
     const layout = new MetricLayout()
     layout.declare(PROCESS_PATH, processMetrics)
     this.entries = layout.entries
+    // Opened while there are descriptors.
+    status.read()
   }
 
   /** The figures of now, by the index of their entries; nobody writes into them. */
@@ -24,12 +29,13 @@ export class ProcessMeter {
     const at = performance.now()
     if (this.#last !== undefined && at - this.#last.at < READING_MS) return this.#last.values
     const { user, system } = process.cpuUsage()
+    const { memory, threads } = status.read()
     const figures: Record<keyof typeof processMetrics, number> = {
       cpu_time: (user + system) * 1000,
-      resident_memory: residentMemory(),
+      resident_memory: memory,
       heap_used: getHeapStatistics().used_heap_size,
-      open_descriptors: countIn('/proc/self/fd'),
-      threads: countIn('/proc/self/task'),
+      open_descriptors: openDescriptors.count,
+      threads,
     }
     const values = Float64Array.from(this.entries, ({ name }) => figures[name as keyof typeof figures])
     this.#last = { values, at }
@@ -37,20 +43,28 @@ export class ProcessMeter {
   }
 }
 
-/** Bytes of memory the process has in RAM; 0 when it may open no descriptor to read them, which no sample should fail of. */
-function residentMemory(): number {
-  try {
-    return process.memoryUsage.rss()
-  } catch {
-    return 0
+/**
+ * What /proc says of the process, proc_pid_status(5), by a descriptor that is opened once for all meters and stays open: where the process
+ * has none left is where its figures are wanted most.
+ */
+class ProcessStatus {
+  readonly #text = Buffer.alloc(STATUS_BYTES)
+  #descriptor: number | undefined
+  #memory = 0
+  #threads = 0
+
+  /** Memory in RAM, bytes, and threads; the last ones known when it cannot be read. */
+  read(): { memory: number; threads: number } {
+    try {
+      this.#descriptor ??= openSync('/proc/self/status', 'r')
+      const text = this.#text.toString('latin1', 0, readSync(this.#descriptor, this.#text, 0, STATUS_BYTES, 0))
+      this.#memory = 1024 * Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? this.#memory / 1024)
+      this.#threads = Number(/^Threads:\s+(\d+)/m.exec(text)?.[1] ?? this.#threads)
+    } catch {
+      // No sample should fail of it.
+    }
+    return { memory: this.#memory, threads: this.#threads }
   }
 }
 
-/** Entries of a directory of /proc; 0 when the process may open no more descriptors. */
-function countIn(directory: string): number {
-  try {
-    return readdirSync(directory).length
-  } catch {
-    return 0
-  }
-}
+const status = new ProcessStatus()
