@@ -18,16 +18,16 @@ test('what comes between two readings counts, and where none is left to read wit
   })
   expect([slowly.count, slowly.areShort]).toEqual([80, false])
   slowly.changed(10)
-  expect([slowly.count, slowly.areShort, slowly.areOut, reads]).toEqual([90, true, false, 1])
+  expect([slowly.count, slowly.areShort, slowly.left, reads]).toEqual([90, true, 10, 1])
   const none = new OpenDescriptors(100, () => {
     throw new Error('EMFILE')
   })
-  expect([none.count, none.areOut]).toEqual([100, true])
+  expect([none.count, none.left]).toEqual([100, 0])
 })
 
 test('a limit that is unknown is never reached', () => {
   const unknown = new OpenDescriptors(Number.POSITIVE_INFINITY, () => {
     throw new Error('ENOENT')
   })
-  expect([unknown.areShort, unknown.areOut]).toEqual([false, false])
+  expect([unknown.areShort, unknown.left]).toEqual([false, Number.POSITIVE_INFINITY])
 })

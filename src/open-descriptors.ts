@@ -42,14 +42,14 @@ export class OpenDescriptors {
     this.#count += by
   }
 
-  /** None is left. */
-  get areOut(): boolean {
-    return this.count >= this.limit
+  /** How many are left. */
+  get left(): number {
+    return Math.max(0, this.limit - this.count)
   }
 
   /** What is left is not for newcomers. */
   get areShort(): boolean {
-    return this.limit - this.count < this.#reserve
+    return this.left < this.#reserve
   }
 
   /** For messages. */

@@ -333,8 +333,9 @@ export class GrpcConnections {
       if (ended) socket.destroy()
       else handleOf(socket)?.readStart()
     }
-    // Node.js keeps a descriptor to accept newcomers with where there is no other, in order to close them, and tells nobody.
-    if (openDescriptors.areOut) this.#tell(`gRPC connections are closed as they come: ${openDescriptors.text}`)
+    // Node.js keeps a descriptor to accept newcomers with where there is no other, in order to close them, and tells nobody. One that is left may be
+    // what HTTP kept for the same (http-connections.ts): a moment ago there was none.
+    if (openDescriptors.left <= 1) this.#tell(`gRPC connections are closed as they come: ${openDescriptors.text}`)
   }
 
   #tell(message: string): void {

@@ -50,7 +50,7 @@ export class HttpConnections {
   }
 
   #look(): void {
-    if (openDescriptors.areOut) {
+    if (openDescriptors.left === 0) {
       if (this.#spare === undefined) this.#tell('cannot be accepted')
       else this.#release()
     } else if (this.#spare === undefined && !openDescriptors.areShort) this.#keep()
