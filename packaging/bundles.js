@@ -130,6 +130,15 @@ const pool = join(root, 'dist/piscina')
 const commonJsOutput = (name) => ({ format: 'cjs', entryFileNames: name, sourcemap: false })
 const external = (id) => isBuiltin(id) || id === '@napi-rs/nice'
 
+/** What `code` is once each of `changes`, what stands there and what is to, is made in it. */
+function changed(id, code, changes) {
+  for (const [from, to] of changes) {
+    if (code.match(from) === null) throw new Error(`${id} is not as it was: see what it has in place of ${from}`)
+    code = code.replace(from, to)
+  }
+  return code
+}
+
 /**
  * Piscina describes each thread anew, by an object of getters, to whoever chooses one, twice for each task: with 200 threads that is half a millisecond of a
  * start. Here each thread keeps the one it was described by first; the getters look at the thread as it is.
@@ -138,19 +147,42 @@ const describedOnce = {
   name: 'described-once',
   transform(code, id) {
     if (!id.endsWith('/worker_pool/index.js')) return null
-    const described = code.replace(
-      /get interface\(\) \{\s*const worker = this;\s*return \{/,
-      'get interface() { const worker = this; return this.described ??= {',
-    )
-    if (described === code) throw new Error(`${id} is not as it was: see how it describes a thread now`)
-    return described
+    const described = /get interface\(\) \{\s*const worker = this;\s*return \{/
+    return changed(id, code, [[described, 'get interface() { const worker = this; return this.described ??= {']])
+  },
+}
+
+/**
+ * Where the system has no thread for a task (EAGAIN), Piscina throws, and the task stays in its queue, where a thread that becomes free meets it
+ * later; and a thread that becomes free and does not suit the tasks that wait starts others, as many as there may be, in an event of which nobody
+ * catches what it throws. Here the task is refused, and threads are started for none but the task that comes: engine/threads.ts does the rest.
+ */
+const threadsWhenAsked = {
+  name: 'threads-when-asked',
+  transform(code, id) {
+    if (!id.endsWith('/piscina/dist/index.js')) return null
+    const start = /if \(this\.workers\.size < this\.options\.maxThreads\) \{\s*(?:\/\/.*\s*)*this\._addNewWorker\(\);/
+      .source
+    return changed(id, code, [
+      [
+        /while \(\(this\.taskQueue\.size > 0 \|\| this\.skipQueue\.length > 0\)\) \{/,
+        'for (let left = this.taskQueue.size + this.skipQueue.length; left > 0; left--) {',
+      ],
+      [new RegExp(`${start}\\s*continue;\\s*\\}\\s*else \\{\\s*(?://.*\\s*)*break;\\s*\\}`), ''],
+      [
+        new RegExp(`if \\(!distributed\\) \\{\\s*(?://.*\\s*)*${start}`),
+        `if (!distributed) {
+          if (this.workers.size < this.options.maxThreads) {
+            try { this._addNewWorker() } catch (error) { this._removeTaskFromQueue(taskInfo); taskInfo.done(error, null) }`,
+      ],
+    ])
   },
 }
 rmSync(pool, { recursive: true, force: true })
 mkdirSync(pool)
 await bundleInto(pool, join(dirname(piscina), 'main.js'), commonJsOutput('main.js'), {
   external,
-  plugins: [describedOnce],
+  plugins: [describedOnce, threadsWhenAsked],
   file: loadedWhenUsed,
 })
 // What Piscina has each thread begin with; its own part of a thread is loaded by that, as the rest is.

@@ -1,4 +1,5 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
+import { ToldLately } from '../contract/told-lately.ts'
 import type { FactCaller, HubFact, LinkEnd, MembershipFact, ServerFact } from '../hub/facts.ts'
 import { fingerprintText } from '../link/certificate.ts'
 import type { PipelineFact } from '../services/pipeline-facts.ts'
@@ -43,6 +44,16 @@ export function logPipeline(log: FactLog, fact: PipelineFact): void {
     case 'lines lost':
       logLostLines(log, { ...about, file: fact.file, lines: fact.lines, error: fact.error })
       break
+  }
+}
+
+/** What tells `log` of threads that die while no run has them: without the means for one that may be many a second, so the same comes once a minute. */
+export function spareThreadLog(log: FactLog): (error: Error) => void {
+  const told = new ToldLately()
+  return (error) => {
+    const [cause] = /\bE[A-Z]{3,}\b/.exec(error.message) ?? [error.message]
+    const times = told.happened(cause)
+    if (times !== undefined) log.error({ times, err: error }, 'a thread kept ready for the next runs died')
   }
 }
 

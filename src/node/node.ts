@@ -29,7 +29,7 @@ import { isInCluster } from './cluster-settings.ts'
 import type { Chosen } from './config.ts'
 import { claimDataDirectory, ofDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
-import { logLostLines, logPipeline } from './facts.ts'
+import { logLostLines, logPipeline, spareThreadLog } from './facts.ts'
 import { createHubPart } from './hub.ts'
 import { hubSigner } from './hub-key.ts'
 import { dialWith, linkServer } from './hub-links.ts'
@@ -103,9 +103,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     const common = { identity, signer, details, store, log, clock }
     let shared: SharedHub | undefined
-    const pool =
-      options.pool ??
-      openRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
+    const pool = options.pool ?? openRunPool({ onError: spareThreadLog(log) })
     opened.push(() => pool.close())
     const pipelines = new PipelinesService({
       node,

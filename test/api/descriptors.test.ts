@@ -87,7 +87,7 @@ test('starts fail with a cause while descriptors are used up, and succeed once t
       if (status === 200) started.push(pipeline)
       else {
         failed++
-        expect([status, body.message]).toEqual([409, expect.stringMatching(/EMFILE/)])
+        expect([status, body.message]).toEqual([409, expect.stringMatching(/EMFILE.*ulimit -n/)])
       }
     }
     for (const pipeline of started) await call('POST', `/pipelines/${pipeline}/stop`)

@@ -13,6 +13,7 @@ import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { createRunPool } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
 import { ThreadLoads } from '../../src/dataplane/engine/thread-loading.ts'
+import { Threads } from '../../src/dataplane/engine/threads.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import type { Pipeline } from '../harness/component.ts'
@@ -244,6 +245,52 @@ describe('the threads kept ready', () => {
       for (let i = 0; i < 100; i++) await turn()
     }
     expect(errors).toEqual([expect.stringMatching(unable)])
+  })
+})
+
+describe('threads that cannot begin', () => {
+  it('are the end of every start that waits for one, and of nothing else', async () => {
+    const gone = fileURLToPath(new URL('./no-such-file.cjs', import.meta.url))
+    const errors: string[] = []
+    const pool = opened(
+      createRunPool({ registry: components, thread: gone, onError: (error) => errors.push(error.message) }),
+    )
+    const runs = Array.from({ length: 4 }, (_, n) => start(pool, endless, `test-${n}`).handle)
+    for (const { running } of runs) {
+      await expect(running).rejects.toThrow(/no thread could be started for the run: ENOENT.*install it again/)
+    }
+    expect(errors).toEqual([])
+  })
+
+  it('are not tried again by a thread that becomes free: each start has one, and is told of it once', async () => {
+    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+    const errors: Error[] = []
+    const rehearse = () => {
+      throw new Error('none is to be ready')
+    }
+    const threads = new Threads({ thread, ready: 0, maximum: 8, rehearse, onError: (error) => errors.push(error) })
+    const killed: string[] = []
+    const who = { kill: (cause: string) => killed.push(cause) }
+    const abort = new AbortController()
+    const task = () => threads.run({}, who, { transferList: [], signal: abort.signal })
+    try {
+      const first = task()
+      await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'the first has a thread')
+      process.env.TEST_THREADS_DIE = '1'
+      const second = expect(task()).rejects.toThrow(/abort/)
+      await until(() => killed.length > 0, 'the second is told')
+      // It takes its time to go.
+      process.env.TEST_TASK_ENDS = '1'
+      await first
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      expect(killed).toEqual([expect.stringMatching(/^no thread could be started for the run: EMFILE.*ulimit -n/)])
+      expect(errors).toEqual([])
+      abort.abort()
+      await second
+    } finally {
+      for (const name of ['TASK_BEGUN', 'TASK_ENDS', 'THREADS_DIE']) delete process.env[`TEST_${name}`]
+      await threads.close()
+    }
   })
 })
 

@@ -10,7 +10,8 @@ import { createRegion } from './metrics.ts'
 import type { NetworkChange } from './network.ts'
 import type { NetworkRegistry } from './network-registry.ts'
 import { type Capture, type LogLine, type RunEnd, type RunHandle, type RunOptions, RunOver } from './run.ts'
-import { LIMITS, type ThreadSource } from './threads.ts'
+import { withCure } from './scarcity.ts'
+import { NoThread, type ThreadSource } from './threads.ts'
 import {
   type CaptureMessage,
   COMMAND_GO,
@@ -55,6 +56,8 @@ export class PooledRun implements RunHandle {
   private changes: Promise<unknown> = Promise.resolve()
   /** It has not asked for a thread yet. */
   private isWaiting = true
+  /** It was told to end, so that its thread is about to be free. */
+  isLeaving = false
   private readonly networks: NetworkRegistry
   private readonly threads: ThreadSource
   /** Its number in `networks`, 0 before it takes a thread. */
@@ -82,7 +85,7 @@ export class PooledRun implements RunHandle {
       this.event = native.eventOpen(this.owner)
     } catch (error) {
       native.ownerRelease(this.owner)
-      throw new Error(`the run could not be started: ${(error as Error).message}; ${LIMITS}`, { cause: error })
+      throw new Error(withCure(`the run could not be started: ${(error as Error).message}`), { cause: error })
     }
     const { port1, port2 } = new MessageChannel()
     this.port = port1
@@ -148,7 +151,8 @@ export class PooledRun implements RunHandle {
         port2.close() // still here when the task never reached a thread
         await closed // by the end of the thread, which may be inside of the addon until then
         if (error instanceof RunOver && this.killed === null) return this.finish({ outcome: 'STOPPED' })
-        const cause = this.isWaiting ? error.message : `the run's thread died: ${error.message}`
+        const isTold = this.isWaiting || error instanceof NoThread
+        const cause = isTold ? error.message : withCure(`the run's thread died: ${error.message}`)
         return this.finish({ outcome: 'FAILED', error: this.killed ?? cause })
       },
     )
@@ -204,6 +208,7 @@ export class PooledRun implements RunHandle {
   }
 
   stop(): void {
+    this.isLeaving = true
     this.cancel(new RunOver('the run was stopped'))
     this.signal(COMMAND_STOP)
   }
@@ -230,6 +235,7 @@ export class PooledRun implements RunHandle {
   kill(cause: string): void {
     if (this.over) return
     this.killed ??= cause
+    this.isLeaving = true
     this.cancel(new RunOver(cause))
     void this.threads.loaded().then(() => {
       if (this.over) return

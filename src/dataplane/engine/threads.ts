@@ -5,18 +5,23 @@ import { INSTALL_AGAIN, lacksDirectory, messageOf } from '../../text/error-messa
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
 import type { RunEnd } from './run.ts'
+import { withCure } from './scarcity.ts'
 import { type LoadedFiles, Piscina, ThreadLoads } from './thread-loading.ts'
-
-/** What to do about a start that the system had no means for. */
-export const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
 
 /** Why a thread could not begin and what to do: its files are not what they were, or the system had no means for it. */
 function whyNone(error: Error): string {
   if (lacksDirectory(error)) return messageOf(error)
-  const { code, message } = error as NodeJS.ErrnoException
+  const { code } = error as NodeJS.ErrnoException
   const isDamaged = code === 'ENOENT' || code === 'MODULE_NOT_FOUND' || error instanceof SyntaxError
-  return `${message}; ${isDamaged ? INSTALL_AGAIN : LIMITS}`
+  return isDamaged ? `${error.message}; ${INSTALL_AGAIN}` : withCure(error.message)
 }
+
+function noneStarted(error: Error): string {
+  return `no thread could be started for the run: ${whyNone(error)}`
+}
+
+/** A task was refused: its message says why, and what to do. */
+export class NoThread extends Error {}
 
 /** How long a thread that has run waits for its next run before it ends, milliseconds. */
 const IDLE_MS = 10_000
@@ -56,6 +61,8 @@ export interface Rehearsal extends Waiting {
 interface Placement {
   readonly who: Waiting
   readonly isRehearsal: boolean
+  /** No thread can be had for it: none is to take it on its way out of the queue. */
+  isRefused?: boolean
   thread?: number
   timer?: NodeJS.Timeout
 }
@@ -81,6 +88,8 @@ export interface ThreadsOptions {
 /**
  * Piscina starts a thread for a task that finds none free, but leaves the task in its queue when that thread dies while it starts (it needs
  * some dozen descriptors), and only emits the error: the task must not wait for ever, nor the process end by an error that nobody listens for.
+ * It starts none at any other time (packaging/bundles.js), so that a task which finds all threads taken is not put into its queue before one
+ * is free, or is gone and makes room for another.
  *
  * The first run of a thread takes ten times as long to start as its second, so threads are kept ready that have had a rehearsal. They are
  * made one at a time and while nothing else starts.
@@ -91,8 +100,11 @@ export interface ThreadsOptions {
 export class Threads implements ThreadSource {
   private readonly piscina: Pool
   private readonly options: ThreadsOptions
-  /** Longest first. */
   private readonly waiting = new Set<Waiting>()
+  /** Those whose task waits for a thread in Piscina's queue, longest first. */
+  private readonly queued = new Set<Placement>()
+  /** Wakes those that wait until they may get into the queue. */
+  private readonly line: (() => void)[] = []
   private readonly loads: ThreadLoads
   /** By the id of a thread that has run, the last time it did. */
   private readonly used = new Map<number, Placement>()
@@ -126,13 +138,14 @@ export class Threads implements ThreadSource {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       loadBalancer: (task, workers) => {
         const placement = (task as unknown as Placeable)[Piscina.queueOptionsSymbol]
-        const chosen = this.choose(workers, placement.isRehearsal)
+        const chosen = placement.isRefused ? undefined : this.choose(workers, placement.isRehearsal)
         if (chosen === undefined) return null
         this.place(placement, chosen.id)
         return chosen
       },
     })
     this.piscina.on('workerDestroy', () => {
+      this.letOn()
       if (this.isClosing) return
       clearTimeout(this.trim)
       this.trim = setTimeout(() => this.giveBack(), TRIM_MS).unref()
@@ -140,11 +153,14 @@ export class Threads implements ThreadSource {
     })
     this.piscina.on('message', (loaded: LoadedFiles) => this.loads.learn(loaded))
     this.piscina.on('error', (error: Error) => {
-      const [longest] = this.waiting
-      // More tasks in the queue than threads on their way.
-      if (longest !== undefined && this.piscina.queueSize > 0) {
-        longest.kill(`no thread could be started for the run: ${whyNone(error)}`)
-      } else options.onError(error)
+      const lacking = this.lacking()
+      if (lacking === undefined) {
+        options.onError(error)
+        return
+      }
+      lacking.isRefused = true
+      this.queued.delete(lacking)
+      lacking.who.kill(noneStarted(error))
     })
     setImmediate(() => this.prepare())
   }
@@ -160,13 +176,47 @@ export class Threads implements ThreadSource {
   ): Promise<unknown> {
     this.waiting.add(placement.who)
     try {
+      while (!placement.isRehearsal && this.isFull()) await this.vacancy(options.signal)
+      this.queued.add(placement)
       const done = this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, options)
       this.reconsider()
       return await done
+    } catch (error) {
+      if (placement.thread !== undefined || options.signal.aborted || !(error instanceof Error)) throw error
+      throw new NoThread(noneStarted(error), { cause: error })
     } finally {
       this.waiting.delete(placement.who)
+      this.queued.delete(placement)
       this.rest(placement)
+      this.letOn()
     }
+  }
+
+  /** Whether a run that comes now has to wait until a thread is free or gone. */
+  private isFull(): boolean {
+    const { warm, fresh, isRoom } = this.census()
+    return !isRoom && warm + fresh <= this.queued.size
+  }
+
+  /** Resolves when a thread is free or gone; rejects once the run is not to have one any more. */
+  private vacancy(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.line.push(resolve)
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    })
+  }
+
+  private letOn(): void {
+    for (const wake of this.line.splice(0)) wake()
+  }
+
+  /** Whose task waits in the queue without a thread that is to take it: a rehearsal where there is one, since it may come later. */
+  private lacking(): Placement | undefined {
+    const { warm, fresh } = this.census()
+    const queued = [...this.queued]
+    const rehearsal = queued.find(({ isRehearsal }) => isRehearsal)
+    if (rehearsal !== undefined && fresh === 0) return rehearsal
+    return queued.length > warm + fresh ? (rehearsal ?? queued[0]) : undefined
   }
 
   private place(placement: Placement, thread: number): void {
@@ -176,6 +226,7 @@ export class Threads implements ThreadSource {
     this.busy.add(thread)
     placement.thread = thread
     this.waiting.delete(placement.who)
+    this.queued.delete(placement)
     if (placement.isRehearsal) return
     this.hasFailed = false
     this.quiet.refresh()
@@ -218,8 +269,8 @@ export class Threads implements ThreadSource {
   /** Has one more thread rehearse where fewer than wanted are ready, and then the next. */
   private prepare(): void {
     if (this.isClosing || this.isRehearsing || this.hasFailed || this.waiting.size > 0) return
-    const { warm, isRoom } = this.census()
-    if (warm >= this.options.ready || !isRoom) return
+    const { warm, fresh, isRoom } = this.census()
+    if (warm >= this.options.ready || !(isRoom || fresh > 0)) return
     this.isRehearsing = true
     void this.rehearse().then((isReady) => {
       this.isRehearsing = false
@@ -227,12 +278,12 @@ export class Threads implements ThreadSource {
     })
   }
 
-  /** How many threads without a task have run or rehearsed, and whether one that has not may be had. */
-  private census(): { warm: number; isRoom: boolean } {
+  /** How many threads without a task have run or rehearsed, and how many have not; and whether there may be one more thread. */
+  private census(): { warm: number; fresh: number; isRoom: boolean } {
     const ids = this.piscina.threads.map(({ threadId }) => threadId)
     const free = ids.filter((id) => !this.busy.has(id) && !this.ending.has(id))
     const warm = free.filter((id) => this.used.has(id) || this.ready.has(id)).length
-    return { warm, isRoom: free.length > warm || ids.length < this.options.maximum }
+    return { warm, fresh: free.length - warm, isRoom: ids.length < this.options.maximum }
   }
 
   /** Whether a thread was made ready. */
@@ -257,7 +308,9 @@ export class Threads implements ThreadSource {
 
   /** A rehearsal does not wait for a thread where runs have them all: it would wait for ever. */
   private reconsider(): void {
-    if (this.rehearsal !== undefined && this.waiting.has(this.rehearsal) && !this.census().isRoom) this.callOff()
+    if (this.rehearsal === undefined || !this.waiting.has(this.rehearsal)) return
+    const { fresh, isRoom } = this.census()
+    if (!isRoom && fresh === 0) this.callOff()
   }
 
   private callOff(): void {
