@@ -741,7 +741,7 @@ export interface UnaryOperations {
   explainUpdate: { request: UpdatePipelineRequest; response: ExplainUpdateResponse }
   /** Deletes a pipeline with its runs; of one that is started, the run is stopped and its end awaited first. */
   deletePipeline: { request: DeletePipelineRequest; response: DeletePipelineResponse }
-  /** Starts a new run and returns once it is running, 10 s at most. ABORTED when the run fails, or is stopped, before that. */
+  /** Starts a new run and returns once it is running, 10 s at most. ABORTED when the run fails, or is stopped, before that; RESOURCE_EXHAUSTED when each of the node's threads has a run (docs/limits.md). */
   startPipeline: { request: StartPipelineRequest; response: StartPipelineResponse }
   /** Asks the current run to stop; does not wait for its end, nor for what is under way on the pipeline: a start, or an update that has the run replaced, fails with ABORTED then. */
   stopPipeline: { request: StopPipelineRequest; response: StopPipelineResponse }

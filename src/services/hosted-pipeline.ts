@@ -163,7 +163,7 @@ export class HostedPipeline {
   /**
    * Starts a run and waits until packets flow; returns its id. All of it, the end of the last run included, has START_DEADLINE_MS; a start
    * that is over for its caller, late or cancelled, is torn down or never made. Throws ABORTED when it is stopped meanwhile,
-   * FAILED_PRECONDITION as soon as a run is on that is not its own.
+   * FAILED_PRECONDITION as soon as a run is on that is not its own, RESOURCE_EXHAUSTED when runs have all threads.
    */
   async start(call: OperationCaller): Promise<string> {
     this.#operations.atOnce(call, () => this.#machine.requireNotOn(this.name))
@@ -177,6 +177,8 @@ export class HostedPipeline {
       this.#check()
       this.#machine.requireStopped(this.name)
       requireRunnable(this.#stored)
+      const full = this.#host.noThread()
+      if (full !== undefined) throw new ServiceError('RESOURCE_EXHAUSTED', full)
       const previous = this.#machine.run?.id
       awaited = 'the run was torn down'
       // From now on a stop is one of the run.

@@ -21,6 +21,8 @@ export interface PipelineHost extends SettingsRules {
   readonly processMeter: ProcessMeter
   /** The CPU thread for a run whose pipeline names none. */
   leastLoadedCpu(): number
+  /** Why no run can be started at the moment, if none can. */
+  noThread(): string | undefined
   /** A pipeline has changed: as it was, or is, since. */
   changed(pipeline: Pipeline): void
   runPlanned(run: HostedRun): void

@@ -152,6 +152,17 @@ describe('start', () => {
     expect(await start(id)).toBe(pool.last.id)
   })
 
+  test('runs have all threads: RESOURCE_EXHAUSTED at once, and no run is made of it', async () => {
+    const { id } = await create()
+    pool.problem = 'all threads have runs'
+    await expect(start(id)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED', message: 'all threads have runs' })
+    expect(pool.runs).toEqual([])
+    expect(await get(id)).toMatchObject({ started: false })
+    expect((await get(id))?.currentRun).toBeUndefined()
+    pool.problem = undefined
+    expect(await start(id)).toBe(pool.last.id)
+  })
+
   test('in line behind others: a caller is told after 10 s, and what starts by itself waits for its turn', async () => {
     const { id } = await create({ startupPolicy: { auto: {} } })
     const asked = await create()

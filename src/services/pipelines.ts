@@ -92,6 +92,7 @@ export class PipelinesService implements PipelineHost {
   readonly #onError: (error: unknown) => void
   readonly #onLeftovers: (processes: number) => void
   readonly noted: (fact: PipelineFact) => void
+  readonly noThread: () => string | undefined
   readonly #pipelines = new Map<string, HostedPipeline>()
   /** Run id → pipeline, for every remembered run. */
   readonly #pipelineOfRun = new Map<string, HostedPipeline>()
@@ -104,6 +105,7 @@ export class PipelinesService implements PipelineHost {
   constructor(options: PipelinesOptions) {
     this.store = options.store
     this.cpus = options.pool.cpus
+    this.noThread = () => options.pool.full()
     this.telemetryInterval = options.telemetryInterval
     this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
     this.clock = options.clock ?? systemClock

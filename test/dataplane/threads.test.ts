@@ -294,6 +294,35 @@ describe('threads that cannot begin', () => {
   })
 })
 
+describe('more runs than there may be threads', () => {
+  it('are refused at once; one that comes while another stops has its thread', async () => {
+    const pool = opened(testPool({ rehearsal, warm: 1, maximum: 2 }))
+    const [first, second] = [start(pool, endless).handle, start(pool, endless).handle]
+    expect(pool.full()).toMatch(/^all 2 threads of this process have runs: stop others/)
+    expect(() => start(pool, endless)).toThrow(pool.full())
+    await Promise.all([first.running, second.running])
+    expect(() => start(pool, endless)).toThrow(pool.full())
+    first.stop()
+    const third = start(pool, endless).handle
+    await third.running
+    expect(await first.ended).toEqual({ outcome: 'STOPPED' })
+    // Its thread ends with it, and makes room for another.
+    second.kill('killed')
+    const fourth = start(pool, endless).handle
+    await fourth.running
+    expect(await second.ended).toEqual({ outcome: 'FAILED', error: 'killed' })
+    third.stop()
+    // Nobody waits for it any more before its thread is free.
+    const fifth = start(pool, endless).handle
+    fifth.kill('unwanted')
+    expect(await fifth.ended).toEqual({ outcome: 'FAILED', error: 'unwanted' })
+    fourth.stop()
+    await Promise.all([third.ended, fourth.ended])
+    const last = [start(pool, endless).handle, start(pool, endless).handle]
+    await Promise.all(last.map(({ running }) => running))
+  })
+})
+
 describe('the bundle', () => {
   it('is ASCII, and each file of it a function: V8 has the text once in memory, a byte for each character', () => {
     const folder = fileURLToPath(new URL('../../dist/thread/', import.meta.url))

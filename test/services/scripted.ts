@@ -71,6 +71,8 @@ export class ScriptedPool implements RunPool {
   prompt = true
   /** Whether others start, so that a run has to wait for its turn. */
   isCrowded = false
+  /** Why no run can be started, if none can. */
+  problem: string | undefined
 
   start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle {
     const run = new ScriptedRun(options, onLog)
@@ -79,6 +81,10 @@ export class ScriptedPool implements RunPool {
     run.begin()
     if (this.prompt) run.run()
     return run
+  }
+
+  full(): string | undefined {
+    return this.problem
   }
 
   get last(): ScriptedRun {

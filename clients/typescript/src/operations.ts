@@ -266,7 +266,7 @@ export function deletePipeline(
   return call(connection, ['DELETE /v1/nodes/{nodeId}/pipelines/{id}'], [], request, options)
 }
 
-/** Starts a new run and returns once it is running, 10 s at most. ABORTED when the run fails, or is stopped, before that. */
+/** Starts a new run and returns once it is running, 10 s at most. ABORTED when the run fails, or is stopped, before that; RESOURCE_EXHAUSTED when each of the node's threads has a run (docs/limits.md). */
 export function startPipeline(
   connection: Connection,
   request: StartPipelineRequest,

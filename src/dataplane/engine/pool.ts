@@ -9,6 +9,9 @@ import { cpuProblem, type LogLine, type RunOptions, type RunPool } from './run.t
 import { StartLine } from './start-line.ts'
 import { type ThreadSource, Threads } from './threads.ts'
 
+/** Most runs at once: each has a thread. */
+const MAX_RUNS = 256
+
 export interface RunPoolOptions {
   /** Threads kept ready for the next runs, beside those that have one (default 2). */
   warm?: number
@@ -30,7 +33,7 @@ export interface RunPoolOptions {
 export function createRunPool({
   warm = 2,
   rehearsal,
-  maximum = 256,
+  maximum = MAX_RUNS,
   registry,
   hostNames = new HostNames(),
   thread,
@@ -39,6 +42,7 @@ export function createRunPool({
   const cpus = native.affinity()
   const networks = new NetworkRegistry()
   const runs = new Set<PooledRun>()
+  const rehearsals = new Set<PooledRun>()
   /** The keys of the last run's components: the next is likely to have the same. */
   let recent: readonly string[] = []
   const begin = (
@@ -63,15 +67,25 @@ export function createRunPool({
     }
     const nothing = () => {}
     const run = begin(source, async () => {}, options, nothing)
+    rehearsals.add(run)
+    run.ended.then(() => rehearsals.delete(run))
     run.running.then(() => run.stop(), nothing)
     return run
   }
   const threads = new Threads({ thread, ready: rehearsal === undefined ? 0 : warm, maximum, rehearse, onError })
   // One more than CPUs: each waits for the main thread by turns.
   const line = new StartLine(cpus.length + 1)
+  const full = () => {
+    let staying = 0
+    for (const run of runs) if (!run.isLeaving && !rehearsals.has(run)) staying++
+    return staying < maximum ? undefined : `all ${maximum} threads of this process have runs: stop others first`
+  }
   return {
     cpus,
+    full,
     start(options, onLog) {
+      const problem = full()
+      if (problem !== undefined) throw new RangeError(problem)
       if (options.cpu !== undefined && !cpus.includes(options.cpu)) {
         throw new RangeError(cpuProblem(options.cpu, cpus))
       }

@@ -109,7 +109,9 @@ export function cpuProblem(cpu: number, cpus: readonly number[]): string {
 export interface RunPool {
   /** CPU threads a run can be pinned to, as the kernel numbers them, rising. */
   readonly cpus: readonly number[]
-  /** `onLog` gets lines in order, also before `running` resolves. */
+  /** Why no further run can be started, if none can: each has a thread, or is to have one, and none is about to be free. */
+  full(): string | undefined
+  /** `onLog` gets lines in order, also before `running` resolves. Throws where the pool is full. */
   start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle
   /** Stops every run and ends the threads. */
   close(): Promise<void>
