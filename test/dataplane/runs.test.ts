@@ -239,12 +239,14 @@ describe('ending', () => {
     withPeer(async (peer) => {
       const small = testPool({ maximum: 1 })
       const first = await startRun(small, forward(peer))
+      // They wait since its thread is about to be free.
+      first.handle.stop()
       const killed = new TestRun(small, forward(peer))
-      const stopped = new TestRun(small, forward(peer))
       killed.handle.kill('not wanted any more')
-      expect(await killed.handle.ended).toEqual({ outcome: 'FAILED', error: 'not wanted any more' })
+      const stopped = new TestRun(small, forward(peer))
       stopped.handle.stop()
-      await first.stop()
+      expect(await killed.handle.ended).toEqual({ outcome: 'FAILED', error: 'not wanted any more' })
+      await first.handle.ended
       expect(await stopped.handle.ended).toEqual({ outcome: 'STOPPED' })
       await small.close()
     }))
