@@ -18,6 +18,25 @@ describeInBrowser('of two users', () => {
 
   const fieldsOf = async (id: string, name: string) => componentsOf(await node.get(id))[name]?.uniform_loss
 
+  /** Stores values of the emulated loss, as somebody else would. */
+  async function storeElsewhere(id: string, values: object): Promise<void> {
+    const { name, jsonConfig, instructionsTimeout, defaultLoggingLevel } = await node.get(id)
+    const config = JSON.parse(jsonConfig)
+    Object.assign(config.engine_config.pipeline.loss.uniform_loss, values)
+    const settings = { name, jsonConfig: JSON.stringify(config), instructionsTimeout, defaultLoggingLevel }
+    const { body } = await node.call('PUT', `/pipelines/${id}`, settings)
+    expect(body.message).toBeUndefined()
+  }
+
+  /** Pipelines whose loss has these variables. */
+  const createWith = (...fields: string[]): Promise<string> => {
+    const paths = (field: string) => [`/engine_config/pipeline/loss/uniform_loss/${field}`]
+    const variables = fields.map((id) => ({ id, label: id, paths: paths(id) }))
+    const pipeline = lossy(0.1)
+    Object.assign(pipeline.loss.uniform_loss, { seed: 5 })
+    return node.create({}, { jsonConfig: JSON.stringify({ engine_config: { pipeline }, variables }) })
+  }
+
   test('each sees on Impair what the other has set last, and undoes nothing of it', async () => {
     const id = await node.create({
       ...lossy(0.1),
@@ -44,5 +63,57 @@ describeInBrowser('of two users', () => {
     expect((await fieldsOf(id, 'loss2'))?.loss_prob).toBe(0.03)
     await close(a)
     await close(b)
+  })
+
+  test('the one who is asked about a restart keeps what the other stores meanwhile, and is asked again', async () => {
+    const id = await createWith('seed')
+    await node.start(id)
+    const view = await openTab(id, 'variables')
+    const { page } = view
+    await page.getByLabel('seed').fill('9')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    const question = page.getByRole('dialog', { name: 'Restart the pipeline?' })
+    await question.waitFor()
+    await storeElsewhere(id, { loss_prob: 0.5 })
+    // Until the page knows of it.
+    await page.waitForTimeout(500)
+    await question.getByRole('button', { name: 'Restart' }).click()
+    await question.getByText('changed meanwhile by somebody else').waitFor()
+    expect((await fieldsOf(id, 'loss'))?.seed).toBe(5)
+    await question.getByRole('button', { name: 'Restart' }).click()
+    await page.locator('.toast', { hasText: 'The values are stored' }).waitFor()
+    expect(await fieldsOf(id, 'loss')).toMatchObject({ loss_prob: 0.5, seed: 9 })
+    await close(view)
+  })
+
+  test('what one types into a variable stays when the other stores a value, and leaving asks about it', async () => {
+    const id = await createWith('loss_prob', 'seed')
+    const view = await openTab(id, 'variables')
+    const { page } = view
+    const [loss, seed] = [page.getByLabel('loss_prob'), page.getByLabel('seed')]
+    await loss.fill('0.3')
+    await storeElsewhere(id, { loss_prob: 0.25, seed: 6 })
+    // What is not typed into shows what is stored.
+    await until(async () => (await seed.inputValue()) === '6')
+    expect(await loss.inputValue()).toBe('0.3')
+    const notice = page.getByText('The stored value has changed meanwhile: it is 0.25')
+    await notice.waitFor()
+    await page.getByRole('link', { name: 'Graph' }).click()
+    const question = page.getByRole('dialog', { name: 'Leave without saving?' })
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Keep mine' }).click()
+    await notice.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.locator('.toast', { hasText: 'The values are stored' }).waitFor()
+    expect(await fieldsOf(id, 'loss')).toMatchObject({ loss_prob: 0.3, seed: 6 })
+
+    await loss.fill('0.4')
+    await storeElsewhere(id, { loss_prob: 0.2 })
+    await page.getByRole('button', { name: 'Take the stored one' }).click()
+    expect(await loss.inputValue()).toBe('0.2')
+    // Nothing is typed any more.
+    await page.getByRole('link', { name: 'Graph' }).click()
+    await page.locator('.react-flow__node').first().waitFor()
+    await close(view)
   })
 })

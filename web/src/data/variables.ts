@@ -43,3 +43,30 @@ export function valueOfText(text: string, before: unknown): unknown {
     return text
   }
 }
+
+/** What is typed in place of a variable's value. */
+export interface Draft {
+  readonly text: string
+  /** What was stored, as it is typed, when that was begun or last decided about. */
+  readonly base: string
+}
+
+/** Whether what is typed says something else than what is stored. */
+export function isChanged({ value }: Variable, draft: Draft | undefined): boolean {
+  if (draft === undefined || asShown(draft.text) === typed(value)) return false
+  return typed(valueOfText(asShown(draft.text), value)) !== typed(value)
+}
+
+/** What is typed, by place; only what it changes. */
+export function changedValues(
+  variables: readonly Variable[],
+  drafts: ReadonlyMap<string, Draft>,
+): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>()
+  for (const variable of variables) {
+    const draft = drafts.get(variable.id)
+    if (draft === undefined || !isChanged(variable, draft)) continue
+    for (const path of variable.paths) values.set(path, valueOfText(asShown(draft.text), variable.value))
+  }
+  return values
+}
