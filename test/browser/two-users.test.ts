@@ -116,4 +116,29 @@ describeInBrowser('of two users', () => {
     await page.locator('.react-flow__node').first().waitFor()
     await close(view)
   })
+
+  test('a restart is over when the other starts the pipeline at the moment it has stopped', async () => {
+    const id = await node.create(lossy())
+    const first = await node.start(id)
+    const view = await openTab(id, 'log')
+    const { page } = view
+    const restart = page.getByRole('button', { name: 'Restart', exact: true })
+    await restart.waitFor()
+    // From now on the page hears of the stop and the start in one frame.
+    await page.evaluate(() => {
+      const next = requestAnimationFrame
+      globalThis.requestAnimationFrame = (draw) => {
+        setTimeout(() => next(draw), 2_000)
+        return 0
+      }
+    })
+    await restart.click()
+    await node.when(id, ({ started }) => !started)
+    const second = await node.start(id)
+    await page.locator('.toast', { hasText: 'test runs again' }).waitFor()
+    expect(await restart.isEnabled()).toBe(true)
+    expect(second).not.toBe(first)
+    expect((await node.get(id)).currentRun.id).toBe(second)
+    await close(view)
+  })
 })

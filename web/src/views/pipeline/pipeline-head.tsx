@@ -12,6 +12,9 @@ import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useMinute } from '../../parts/use-minute.ts'
 import { actionsOf } from './actions.ts'
 
+/** What a timer can be set to, in milliseconds. */
+const MAX_TIMEOUT = 2_147_483_647
+
 interface Props {
   readonly nodeId: string
   readonly pipeline: Pipeline
@@ -39,7 +42,7 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
   const start = () =>
     act('start', () => startPipeline(node, { nodeId, id }), `${name} is running`, `${name} was not started`)
   const stop = () => act('stop', () => stopPipeline(node, { nodeId, id }), `${name} stops`, `${name} was not stopped`)
-  const restart = () => act('restart', () => again(nodeId, id), `${name} runs again`, `${name} was not restarted`)
+  const restart = () => act('restart', () => again(nodeId, pipeline), `${name} runs again`, `${name} was not restarted`)
   const remove = async (): Promise<void> => {
     const what = pipeline.started ? 'It is running: its run is stopped first. ' : ''
     const question = { title: `Delete ${name}?`, text: `${what}Its configuration and logs are gone.`, action: 'Delete' }
@@ -113,18 +116,29 @@ function RunFacts({ pipeline: { started, currentRun, restarts } }: { readonly pi
   )
 }
 
-/** Stops the run, waits for its end, and starts the next one. */
-async function again(nodeId: string, id: string): Promise<void> {
+/** Milliseconds that the end of a run may take to be told, beyond the time that it has. */
+const SPARE = 15_000
+
+/** Stops the run, waits for its end, and starts the next one; one that somebody else has started meanwhile is the next one. */
+async function again(nodeId: string, { id, currentRun, instructionsTimeout }: Pipeline): Promise<void> {
   await stopPipeline(node, { nodeId, id })
   const pipelines = pipelinesOf(nodeId)
-  await new Promise<void>((resolve) => {
+  const current = (): Pipeline | undefined => pipelines.snapshot().value.get(id)
+  // A stop and a start between two frames are one change.
+  const isOver = (): boolean => current()?.started !== true || current()?.currentRun?.id !== currentRun?.id
+  await new Promise<void>((resolve, reject) => {
     const look = (): void => {
-      if (pipelines.snapshot().value.get(id)?.started === true) return
-      leave()
-      resolve()
+      if (isOver()) leave(resolve)
     }
-    const leave = pipelines.subscribe(look)
+    const unsubscribe = pipelines.subscribe(look)
+    const late = (): void => leave(() => reject(new Error('its run was told to stop, but its end did not come')))
+    const timer = setTimeout(late, Math.min(instructionsTimeout * 1000 + SPARE, MAX_TIMEOUT))
+    const leave = (then: () => void): void => {
+      unsubscribe()
+      clearTimeout(timer)
+      then()
+    }
     look()
   })
-  await startPipeline(node, { nodeId, id })
+  if (current()?.started !== true) await startPipeline(node, { nodeId, id })
 }
