@@ -7,6 +7,9 @@ test.each([
   [1_000, '1.00 kbit/s'],
   [12_345_678, '12.3 Mbit/s'],
   [9_876_543_210, '9.88 Gbit/s'],
+  [-5_000_000, '-5.00 Mbit/s'],
+  [-250, '-250 bit/s'],
+  [1.7e308, '1.70e+299 Gbit/s'],
 ])('%d bits per second', (bits, text) => {
   expect(bitRateText(bits)).toBe(text)
 })
@@ -16,6 +19,10 @@ test.each([
   [0.00001, '<0.01 %'],
   [0.025, '2.50 %'],
   [1, '100 %'],
+  [-0.025, '-2.50 %'],
+  [-0.00001, '>-0.01 %'],
+  [1e308, '1.00e+310 %'],
+  [-1e308, '-1.00e+310 %'],
 ])('a share of %d', (share, text) => {
   expect(shareText(share)).toBe(text)
 })

@@ -8,17 +8,27 @@ const STEPS = [
 
 /** `1.25 Mbit/s`; three digits. */
 export function bitRateText(bitsPerSecond: number): string {
-  const [step, prefix] = STEPS.find(([step]) => bitsPerSecond >= step) ?? [1, '']
+  const [step, prefix] = STEPS.find(([step]) => Math.abs(bitsPerSecond) >= step) ?? [1, '']
   return `${digits(bitsPerSecond / step)} ${prefix}bit/s`
 }
 
-/** `2.5 %` of a share from 0 to 1. */
+/** `2.5 %` of a share from 0 to 1; of what an expression makes, any number. */
 export function shareText(share: number): string {
-  return `${share > 0 && share < 0.0001 ? '<0.01' : digits(share * 100)} %`
+  if (share !== 0 && Math.abs(share) < 0.0001) return share > 0 ? '<0.01 %' : '>-0.01 %'
+  if (Math.abs(share) < HUGE) return `${digits(share * 100)} %`
+  // A hundred times the greatest numbers is none any more.
+  const [mantissa, exponent] = share.toExponential(2).split('e')
+  return `${mantissa}e+${Number(exponent) + 2} %`
 }
 
+/** From here on digits are no help: what remains is the power of ten. */
+export const HUGE = 1e9
+
 function digits(value: number): string {
-  return value === 0 ? '0' : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)
+  const size = Math.abs(value)
+  if (value === 0) return '0'
+  if (size >= HUGE * 100) return value.toExponential(2)
+  return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2)
 }
 
 const SPANS = [

@@ -1,5 +1,5 @@
 /** Numbers with units, as people read them. */
-import { bitRateText, shareText } from './format.ts'
+import { bitRateText, HUGE, shareText } from './format.ts'
 
 const PREFIXES = [
   [1e9, 'G'],
@@ -40,6 +40,11 @@ export function quantityText(value: number, unit = ''): string {
     : `${text} ${unit}`
 }
 
+/** A number as it is written, with its unit. */
+export function exactText(value: number | string, unit = ''): string {
+  return unit === '' || unit === 'probability' || unit === 'fraction' ? String(value) : `${value} ${unit}`
+}
+
 function timeText(nanoseconds: number): string {
   const [step, name] = TIMES.find(([step]) => Math.abs(nanoseconds) >= step) ?? [1, 'ns']
   return `${rounded(nanoseconds / step)} ${name}`
@@ -49,5 +54,6 @@ function rounded(value: number): string {
   const size = Math.abs(value)
   if (value === 0) return '0'
   if (size < 0.01) return value.toPrecision(2)
+  if (size >= HUGE) return value.toExponential(2)
   return String(Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)))
 }

@@ -6,7 +6,7 @@ import { numberOf } from '../../data/history.ts'
 import { useLive } from '../../data/live.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
 import type { Schema } from '../../data/schema.ts'
-import { numberText, quantityText } from '../../parts/quantity.ts'
+import { exactText, numberText, quantityText } from '../../parts/quantity.ts'
 import { FamilySign, familyClass, familyTitle } from './families.tsx'
 
 interface Props {
@@ -63,7 +63,7 @@ function plain(value: unknown, schema: Schema): string {
       .map(([name, child]) => `${name} ${valueText(schema.properties?.[name] ?? {}, child)}`)
       .join(', ')
   }
-  return typeof value === 'number' ? quantityText(value, schema['x-unit']) : String(value)
+  return typeof value === 'number' ? exactText(value, schema['x-unit']) : String(value)
 }
 
 function Metrics({ nodeId, runId, name }: { readonly nodeId: string; readonly runId: string; readonly name: string }) {
@@ -90,7 +90,7 @@ function Metrics({ nodeId, runId, name }: { readonly nodeId: string; readonly ru
           <div key={metric} className={isLost(each) ? 'lost' : undefined}>
             <dt title={each.description}>{metric}</dt>
             <dd>
-              {each.stringValue ?? quantityText(numberOf(each), each.unit)}
+              {metricText(each)}
               {(counters?.get(metric) ?? 0) > 0 && (
                 <small className="quiet"> {numberText(Math.round(counters?.get(metric) ?? 0))}/s</small>
               )}
@@ -101,6 +101,15 @@ function Metrics({ nodeId, runId, name }: { readonly nodeId: string; readonly ru
       {shown.length === 0 && <p className="quiet small">None has such a name.</p>}
     </>
   )
+}
+
+/** A whole gauge without a unit is a port, a number that names something, or a count: digits that are left out are missed. */
+function metricText(metric: Metric): string {
+  const { stringValue, kind, unit, uint64Value, int64Value, doubleValue } = metric
+  if (stringValue !== undefined) return stringValue
+  const whole = uint64Value ?? int64Value ?? (Number.isInteger(doubleValue) ? doubleValue : undefined)
+  if (kind === 'GAUGE' && unit === '' && whole !== undefined) return exactText(whole)
+  return quantityText(numberOf(metric), unit)
 }
 
 /** Whether a place that is somebody's at times is somebody's now. */

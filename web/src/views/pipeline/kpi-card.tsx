@@ -61,7 +61,7 @@ function Decorated({ text, colour }: { readonly text: string; readonly colour: s
   if (text === '') return <p className="big quiet">–</p>
   return (
     <p className="big">
-      {colour !== undefined && <i className="dot" style={{ background: colour }} aria-hidden="true" />}
+      {colour !== undefined && <i className="dot" style={{ backgroundColor: colour }} aria-hidden="true" />}
       {text}
     </p>
   )
@@ -73,7 +73,7 @@ function Numbers({ items, unit }: { readonly items: readonly Item[]; readonly un
       {items.map(({ label, value, description, colour }) => (
         <div key={label} title={description}>
           <dt className="quiet small">
-            {colour !== undefined && <i className="dot" style={{ background: colour }} aria-hidden="true" />}
+            {colour !== undefined && <i className="dot" style={{ backgroundColor: colour }} aria-hidden="true" />}
             {label}
           </dt>
           <dd>{quantityText(value, unit)}</dd>

@@ -1,0 +1,59 @@
+/** Numbers that a node has, as the page writes them. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
+import { close, describeInBrowser, open } from './browser.ts'
+import { lossy } from './pipelines.ts'
+
+describeInBrowser('numbers', () => {
+  let node: RunningNode
+  beforeAll(async () => {
+    node = await runNode(temporaryDirectory(), { 'telemetry-interval': '200ms' })
+  })
+  afterAll(() => node.node.close())
+
+  const openTab = (id: string, tab = '') =>
+    open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}${tab}`)
+
+  test('of a component are exact: its port, and what it is set to', async () => {
+    const id = await node.create({
+      peer: { udp: { input: 'a', output: 'b', local_address: '127.0.0.1:0' } },
+      loss: { uniform_loss: { input: 'b', output: 'a', loss_prob: 0.123456, seed: 123456789 } },
+    })
+    await node.start(id)
+    const view = await openTab(id)
+    const { page } = view
+    const valueText = (name: string) => page.locator('.panel .pairs > div', { hasText: name }).locator('dd')
+    await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).click()
+    await valueText('loss_prob').waitFor()
+    expect([await valueText('seed').textContent(), await valueText('loss_prob').textContent()]).toEqual([
+      '123456789',
+      '0.123456',
+    ])
+    await page.locator('.react-flow__node', { hasText: 'peer' }).click()
+    await valueText('local_port').waitFor()
+    expect(await valueText('local_port').textContent()).toMatch(/^\d{4,5}$/)
+    await close(view)
+  })
+
+  test('of KPIs may be negative or huge, and their colour loads nothing', async () => {
+    const color = 'url(http://elsewhere.example/x)'
+    const metrics = [
+      { id: 'text', value_to_text_conditions: { conditions: [{ expression: 'true', text: 'up', color }] } },
+      { id: 'negative', value: { expression: '0 - 5000000', unit: 'bit/s' } },
+      { id: 'share', value: { expression: '1e308', unit: 'fraction' } },
+    ]
+    const jsonConfig = JSON.stringify({ engine_config: { pipeline: lossy() }, kpis: { metrics } })
+    const id = await node.create({}, { jsonConfig })
+    await node.start(id)
+    const view = await openTab(id, '/charts')
+    const shown = (label: string) => view.page.getByRole('region', { name: label }).locator('.big').textContent()
+    expect([await shown('text'), await shown('negative'), await shown('share')]).toEqual([
+      'up',
+      '-5.00 Mbit/s',
+      '1.00e+310 %',
+    ])
+    // The browser would have asked for it by now.
+    await view.page.waitForTimeout(200)
+    await close(view)
+  })
+})
