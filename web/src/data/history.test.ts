@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { History, kpiKey, MAX_SERIES, metricKey, SPAN } from './history.ts'
+import { History, kpiKey, MAX_KPI_SERIES, MAX_SERIES, metricKey, SPAN } from './history.ts'
+import { kpiDefinitions } from './kpi-definitions.ts'
 import { counter, sampleAt } from './testing.ts'
 
 const key = metricKey('a', 'packets')
@@ -96,4 +97,49 @@ test('beyond the most numbers that are kept, others have no values', () => {
   history.add(sampleAt(0, { a: many }))
   expect(history.values(metricKey('a', `m${MAX_SERIES - 1}`))).toEqual([MAX_SERIES - 1])
   expect(history.values(metricKey('a', `m${MAX_SERIES}`))).toEqual([undefined])
+})
+
+const kpi = (id: string, value: number) => ({ id, label: '', description: '', valueOverTime: { value } })
+
+test('KPIs have places of their own, however many metrics there are', () => {
+  const history = new History()
+  const many = Object.fromEntries(Array.from({ length: MAX_SERIES + 1 }, (_, i) => [`m${i}`, counter(i)]))
+  history.add(sampleAt(0, { a: many }))
+  history.add(sampleAt(1, { a: many }, { kpis: [kpi('k', 7)] }))
+  expect(history.values(kpiKey('k', 0))).toEqual([undefined, 7])
+  expect(history.lacksKpis).toBe(false)
+})
+
+test('beyond the most numbers of KPIs that are kept, others are missing, which is told', () => {
+  const history = new History()
+  const kpis = Array.from({ length: MAX_KPI_SERIES + 1 }, (_, i) => kpi(`k${i}`, i))
+  history.add(sampleAt(0, {}, { kpis }))
+  expect(history.values(kpiKey(`k${MAX_KPI_SERIES}`, 0))).toEqual([undefined])
+  expect(history.lacksKpis).toBe(true)
+})
+
+test('a KPI that is changed begins anew, and others go on', () => {
+  const history = new History()
+  const define = (expression: string, variables = {}): void => {
+    const metrics = [
+      { id: 'k', value_over_time: { expression } },
+      { id: 'k2', value_over_time: { expression: '1' } },
+    ]
+    history.define(kpiDefinitions(JSON.stringify({ kpis: { metrics, variables } })))
+  }
+  const both = () => ['k', 'k2'].map((id) => history.values(kpiKey(id, 0)))
+  define('1000000')
+  history.add(sampleAt(0, {}, { kpis: [kpi('k', 1_000_000), kpi('k2', 1)] }))
+  define('1000000')
+  define('3')
+  history.add(sampleAt(1, {}, { kpis: [kpi('k', 3), kpi('k2', 1)] }))
+  expect(both()).toEqual([
+    [undefined, 3],
+    [1, 1],
+  ])
+  define('3', { v: '1' })
+  expect(both()).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+  ])
 })

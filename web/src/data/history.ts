@@ -7,8 +7,10 @@ export const SPAN = 600
 const STEP = 0.5
 /** Points kept of each number. */
 const MAX_POINTS = SPAN / STEP
-/** Numbers kept of a run: 20 MB of them. What comes beyond has no curve. */
+/** Metrics kept of a run: 20 MB of them. What comes beyond has no curve. */
 export const MAX_SERIES = 2_000
+/** Numbers of KPIs kept beside them, which may be added while a run of many metrics is on. */
+export const MAX_KPI_SERIES = 1_000
 
 /** A point in time, and what a number was then; undefined where nothing is known. */
 export type Series = readonly (number | undefined)[]
@@ -45,7 +47,11 @@ function kpiNumbers(kpi: Kpi): readonly (number | string | undefined)[] {
 
 export class History {
   readonly #times = new Float64Array(MAX_POINTS)
-  readonly #series = new Map<string, Float64Array>()
+  readonly #metrics = new Map<string, Float64Array>()
+  readonly #kpis = new Map<string, Float64Array>()
+  /** How the configuration has each KPI; undefined: not told yet. */
+  #definitions: ReadonlyMap<string, string> | undefined
+  #lacksKpis = false
   /** Points written so far; the newest MAX_POINTS are there. */
   #count = 0
 
@@ -58,15 +64,36 @@ export class History {
     if (isNext) this.#count++
     const index = (this.#count - 1) % MAX_POINTS
     this.#times[index] = at
-    for (const values of this.#series.values()) values[index] = Number.NaN
+    for (const values of this.#metrics.values()) values[index] = Number.NaN
+    for (const values of this.#kpis.values()) values[index] = Number.NaN
     for (const { path, metrics } of metricCollections) {
-      for (const name in metrics) this.#put(metricKey(path, name), index, numberOf(metrics[name] as Metric))
+      for (const name in metrics) {
+        put(this.#metrics, MAX_SERIES, metricKey(path, name), index, numberOf(metrics[name] as Metric))
+      }
     }
     for (const kpi of kpis) {
       for (const [i, value] of kpiNumbers(kpi).entries()) {
-        if (value !== undefined) this.#put(kpiKey(kpi.id, i), index, Number(value))
+        if (value === undefined) continue
+        const isKept = put(this.#kpis, MAX_KPI_SERIES, kpiKey(kpi.id, i), index, Number(value))
+        this.#lacksKpis ||= !isKept
       }
     }
+  }
+
+  /** Whether some numbers of KPIs found no place. */
+  get lacksKpis(): boolean {
+    return this.#lacksKpis
+  }
+
+  /** Tells how the configuration has each KPI, by id: what one was before it changed is of something else, and is forgotten. */
+  define(definitions: ReadonlyMap<string, string>): void {
+    for (const [id, before] of this.#definitions ?? []) {
+      if (definitions.get(id) === before) continue
+      const first = kpiKey(id, 0).slice(0, -1)
+      for (const key of this.#kpis.keys()) if (key.startsWith(first)) this.#kpis.delete(key)
+      this.#lacksKpis = false
+    }
+    this.#definitions = definitions
   }
 
   /** The times of the points, in seconds since 1970, oldest first. */
@@ -76,7 +103,7 @@ export class History {
 
   /** What a number was at these times. */
   values(key: string): Series {
-    const values = this.#series.get(key)
+    const values = this.#kpis.get(key) ?? this.#metrics.get(key)
     return this.#read((index) => known(values?.[index]))
   }
 
@@ -89,16 +116,6 @@ export class History {
       if (value === undefined || before === undefined || value < before) return undefined
       return (value - before) / ((times[i] as number) - (times[i - 1] as number))
     })
-  }
-
-  #put(key: string, index: number, value: number): void {
-    let values = this.#series.get(key)
-    if (values === undefined) {
-      if (this.#series.size >= MAX_SERIES) return
-      values = new Float64Array(MAX_POINTS).fill(Number.NaN)
-      this.#series.set(key, values)
-    }
-    values[index] = value
   }
 
   /** The time of the `n`-th point; that of none is before all. */
@@ -115,6 +132,18 @@ export class History {
     }
     return found
   }
+}
+
+/** Returns whether there was a place for it. */
+function put(all: Map<string, Float64Array>, most: number, key: string, index: number, value: number): boolean {
+  let values = all.get(key)
+  if (values === undefined) {
+    if (all.size >= most) return false
+    values = new Float64Array(MAX_POINTS).fill(Number.NaN)
+    all.set(key, values)
+  }
+  values[index] = value
+  return true
 }
 
 function known(value: number | undefined): number | undefined {

@@ -45,6 +45,11 @@ const stores = new LiveStores<RunMetrics>((key, onIdle) => {
   )
 })
 
+/** Tells how the configuration has the KPIs of a run now. */
+export function defineKpis(nodeId: string, runId: string, definitions: ReadonlyMap<string, string>): void {
+  historyOf(`${nodeId}/${runId}`).define(definitions)
+}
+
 /** What is known of a run. It ends as failed, ABORTED, when the run ends. */
 export function runMetricsOf(nodeId: string, runId: string): LiveStore<RunMetrics> {
   return stores.get(`${nodeId}/${runId}`)

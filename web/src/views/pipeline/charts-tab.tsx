@@ -100,7 +100,7 @@ function MetricCard({ metric, history, onClose }: CardProps) {
       </header>
       <p className="quiet small">{description}</p>
       {values.every((value) => value === undefined) && history.times().length > 2 ? (
-        <p className="quiet small">There is no curve: of a run, {MAX_SERIES} numbers at most are kept.</p>
+        <p className="quiet small">There is no curve: of a run, {MAX_SERIES} metrics at most are kept.</p>
       ) : (
         <TimeChart
           label={`${path} ${name}`}

@@ -1,6 +1,6 @@
 /** One KPI of the configuration, drawn as it is meant. */
 import type { Kpi } from '@penstock/client'
-import type { History } from '../../data/history.ts'
+import { type History, MAX_KPI_SERIES } from '../../data/history.ts'
 import { shareText } from '../../parts/format.ts'
 import { quantityText } from '../../parts/quantity.ts'
 import { TimeChart } from '../../parts/time-chart.tsx'
@@ -14,8 +14,16 @@ export function KpiCard({ kpi, history }: { readonly kpi: Kpi; readonly history:
       <h3>{label}</h3>
       {kpi.description !== '' && <p className="quiet small">{kpi.description}</p>}
       <Drawing shape={shape} label={label} times={history.times()} />
+      {history.lacksKpis && isCut(shape) && (
+        <p className="quiet small">Curves are missing: of a run, {MAX_KPI_SERIES} numbers of KPIs at most are kept.</p>
+      )}
     </section>
   )
+}
+
+/** Whether a curve of it has nothing. */
+function isCut(shape: Shape): boolean {
+  return shape.kind === 'curves' && shape.curves.some(({ values }) => values.every((value) => value === undefined))
 }
 
 interface DrawingProps {

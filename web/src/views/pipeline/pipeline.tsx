@@ -1,12 +1,13 @@
 /** One pipeline: how it is and what can be done with it, and tabs that show its graph, its figures, its log. */
 import type { Pipeline } from '@penstock/client'
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { hashOf } from '../../app/routes.ts'
 import { readConfiguration } from '../../data/configuration.ts'
 import { configSchema } from '../../data/documents.ts'
+import { kpiDefinitions } from '../../data/kpi-definitions.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
-import { runMetricsOf } from '../../data/run-metrics.ts'
+import { defineKpis, runMetricsOf } from '../../data/run-metrics.ts'
 import { seenRuns } from '../../data/seen-runs.ts'
 import { NodeLost } from '../../parts/connection-lost.tsx'
 import { Failure } from '../../parts/failure.tsx'
@@ -87,14 +88,21 @@ function Tabs({ nodeId, pipeline, isGone, chosen }: TabsProps) {
           </a>
         ))}
       </nav>
-      {currentRun !== undefined && <Watch nodeId={nodeId} runId={currentRun.id} />}
+      {currentRun !== undefined && <Watch nodeId={nodeId} runId={currentRun.id} jsonConfig={pipeline.jsonConfig} />}
       {open === undefined ? <p>This pipeline has nothing to show there.</p> : <open.View key={open.id} {...props} />}
     </>
   )
 }
 
+interface WatchProps {
+  readonly nodeId: string
+  readonly runId: string
+  readonly jsonConfig: string
+}
+
 /** Follows the run's numbers whatever tab is open, so that curves have no holes. */
-function Watch({ nodeId, runId }: { readonly nodeId: string; readonly runId: string }) {
+function Watch({ nodeId, runId, jsonConfig }: WatchProps) {
   useLive(runMetricsOf(nodeId, runId))
+  useEffect(() => defineKpis(nodeId, runId, kpiDefinitions(jsonConfig)), [nodeId, runId, jsonConfig])
   return null
 }
