@@ -43,6 +43,28 @@ describeInBrowser('a view', () => {
     await node.kill()
   })
 
+  test('names the node that answers at its address, also when another one does', async () => {
+    const firstFlags = { 'node-name': 'first', grpc: 'none' }
+    const first = await NodeProcess.start({ directory: temporaryDirectory(), flags: firstFlags })
+    const http = first.address
+    const view = await open(`http://${http}/`, { failsRequests: true })
+    const { page } = view
+    const [bar, card] = [
+      page.locator('.bar .where'),
+      (name: string) => page.getByRole('region', { name: `Node ${name}` }),
+    ]
+    await card('first').waitFor()
+    await bar.getByText('first', { exact: true }).waitFor()
+    await first.kill()
+    const flags = { 'node-name': 'second', grpc: 'none', http }
+    const second = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    await card('second').waitFor()
+    await bar.getByText('second', { exact: true }).waitFor()
+    expect(await card('first').count()).toBe(0)
+    await close(view)
+    await second.kill()
+  })
+
   test('whose files do not come says so, and comes when it is asked for again or the page is loaded anew', async () => {
     const flags = { 'node-name': 'lone', grpc: 'none' }
     const node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
