@@ -33,5 +33,7 @@ it('says why a node of a demonstration cannot be started', () => {
   const limited = ['-c', 'ulimit -n 64 && exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', script]
   const { status, stdout, stderr } = spawnSync('sh', limited, { encoding: 'utf8' })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-  expect(stdout).toBe(`the node did not start: spawn ${process.execPath} EMFILE\n`)
+  expect(stdout).toBe(
+    `the node did not start: spawn ${process.execPath} EMFILE (this process may open no more files: raise its limit, ulimit -n, or LimitNOFILE= of a systemd unit)\n`,
+  )
 })
