@@ -5,6 +5,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 const RESERVED_DESCRIPTORS = 64
 /** or this share of all, where that is fewer. */
 const RESERVED_SHARE = 0.125
+/** Connections that each port has nevertheless, as long as there are descriptors: runs may have taken the rest, and somebody has to stop them. */
+export const MIN_CONNECTIONS = 8
 /** No more than this share of the time is spent on readings: they take 10 µs, but older kernels have each descriptor listed. */
 const READING_SHARE = 0.02
 
@@ -50,6 +52,11 @@ export class OpenDescriptors {
   /** What is left is not for newcomers. */
   get areShort(): boolean {
     return this.left < this.#reserve
+  }
+
+  /** The same for one of the few that are let in all the same: the last is kept. */
+  get areGone(): boolean {
+    return this.left <= 1
   }
 
   /** For messages. */

@@ -13,7 +13,7 @@ import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { TELL_MS, ToldLately } from '../contract/told-lately.ts'
 import { IdTable } from '../id-table.ts'
-import { openDescriptors } from '../open-descriptors.ts'
+import { MIN_CONNECTIONS, openDescriptors } from '../open-descriptors.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 const MAX_CONNECTIONS = 16_384
@@ -137,7 +137,9 @@ export class GrpcConnections {
   /** Answers that wait for the clients of all connections, bytes. */
   #unread = 0
   #timer: NodeJS.Timeout | undefined
-  #told = Number.NEGATIVE_INFINITY
+  readonly #told = { refused: Number.NEGATIVE_INFINITY, closed: Number.NEGATIVE_INFINITY }
+  /** No descriptor was left at the last look. */
+  #areClosed = false
 
   constructor(options: GrpcConnectionsOptions) {
     const { most, mostPerAddress = MAX_CONNECTIONS_PER_ADDRESS, silentMs = SILENT_MS } = options.limits ?? {}
@@ -270,7 +272,8 @@ export class GrpcConnections {
       return
     }
     const isFull = this.#connections.size >= this.#most
-    if ((isFull || openDescriptors.areShort) && !this.#makeRoom()) {
+    const isFew = this.#connections.size < MIN_CONNECTIONS && !openDescriptors.areGone
+    if ((isFull || (openDescriptors.areShort && !isFew)) && !this.#makeRoom()) {
       socket.destroy()
       const why = isFull ? `all ${this.#most} places are taken` : openDescriptors.text
       this.#tell(`gRPC connections are refused: ${why}`)
@@ -335,13 +338,18 @@ export class GrpcConnections {
     }
     // Node.js keeps a descriptor to accept newcomers with where there is no other, in order to close them, and tells nobody. One that is left may be
     // what HTTP kept for the same (http-connections.ts): a moment ago there was none.
-    if (openDescriptors.left <= 1) this.#tell(`gRPC connections are closed as they come: ${openDescriptors.text}`)
+    const areClosed = openDescriptors.left <= 1
+    if (areClosed && this.#areClosed && this.#told.closed + TELL_MS <= now) {
+      this.#told.closed = now
+      this.#options.warn(`gRPC connections are closed as they come: ${openDescriptors.text}`)
+    }
+    this.#areClosed = areClosed
   }
 
   #tell(message: string): void {
     const now = performance.now()
-    if (now - this.#told < TELL_MS) return
-    this.#told = now
+    if (now - this.#told.refused < TELL_MS) return
+    this.#told.refused = now
     this.#options.warn(message)
   }
 }

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync } from 'node:fs'
 import { ToldLately } from '../contract/told-lately.ts'
-import { openDescriptors } from '../open-descriptors.ts'
+import { MIN_CONNECTIONS, openDescriptors } from '../open-descriptors.ts'
 import type { Warn } from './grpc-connections.ts'
 
 /** Time between two looks at whether descriptors are left, milliseconds. */
@@ -18,6 +18,8 @@ export class HttpConnections {
   readonly #told = new ToldLately()
   #spare: number | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Let in since descriptors are short; each that ended made room for another. */
+  #letIn = 0
 
   /** `warn` is told, rarely, that connections are refused. */
   constructor(warn: Warn | undefined) {
@@ -44,7 +46,18 @@ export class HttpConnections {
    */
   changed(change: number): boolean {
     openDescriptors.changed(change)
-    if (change < 0 || !openDescriptors.areShort) return true
+    if (change < 0) {
+      if (this.#letIn > 0) this.#letIn--
+      return true
+    }
+    if (!openDescriptors.areShort) {
+      this.#letIn = 0
+      return true
+    }
+    if (this.#letIn < MIN_CONNECTIONS && !openDescriptors.areGone) {
+      this.#letIn++
+      return true
+    }
     this.#tell('are refused')
     return false
   }

@@ -76,6 +76,18 @@ test.each<[string, (readonly [number, number])[], (number | undefined)[]]>([
     [1, 1, 1, 57, 3],
   ],
   [
+    'where the first ones come late',
+    [
+      [0, 20],
+      [5, 25],
+      [10, 25.01],
+      [15, 25.02],
+      [20, 25.1],
+      [25, 30],
+    ],
+    [5, 5, 5, 5, 5],
+  ],
+  [
     'unknown where it is the same one',
     [
       [0, 0],

@@ -67,6 +67,8 @@ export class SampleSpacing {
   #last: { taken: number; came: number } | undefined
   /** By how much, at most, a timestamp was ahead of when its sample came: what comes late is less so. */
   #lead: number | undefined
+  /** How far apart the last two were by their timestamps, milliseconds. */
+  #usual = 0
 
   /** Seconds from the sample before to the one with this timestamp, that has just come; undefined where that is unknown. */
   next(timestamp: string | undefined, came: number = uptimeMs()): number | undefined {
@@ -76,8 +78,10 @@ export class SampleSpacing {
     if (last === undefined) return undefined
     const passed = taken - last.taken
     const lead = taken - came
-    // The first of all may be as old as one interval, so that the second seems sooner by that.
-    const isSet = passed < 0 || (this.#lead !== undefined && lead - this.#lead > SOONER_MS)
+    // The first of all may be as old as one interval, so that the second seems sooner by that; and what comes close behind one that was late is on time again.
+    const isSooner = this.#lead !== undefined && lead - this.#lead > SOONER_MS && came - last.came >= this.#usual / 2
+    const isSet = passed < 0 || isSooner
+    if (!isSet) this.#usual = passed
     this.#lead = isSet ? lead : Math.max(lead, this.#lead ?? last.taken - last.came)
     const seconds = (isSet ? came - last.came : passed) / 1000
     return seconds > 0 ? seconds : undefined

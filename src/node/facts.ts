@@ -51,8 +51,7 @@ export function logPipeline(log: FactLog, fact: PipelineFact): void {
 export function spareThreadLog(log: FactLog): (error: Error) => void {
   const told = new ToldLately()
   return (error) => {
-    const [cause] = /\bE[A-Z]{3,}\b/.exec(error.message) ?? [error.message]
-    const times = told.happened(cause)
+    const times = told.happened((error as NodeJS.ErrnoException).code ?? error.message)
     if (times !== undefined) log.error({ times, err: error }, 'a thread kept ready for the next runs died')
   }
 }

@@ -1,10 +1,11 @@
 /**
- * A node in a process of its own that can be left with few file descriptors. Arguments: data directory, and JSON of further flags. Prints its
- * addresses and id; then answers each number read from stdin with how many descriptors the addon holds, once it has left itself that many.
+ * A node in a process of its own that can be left with few file descriptors. Arguments: data directory, JSON of further flags, and how many threads it
+ * keeps ready for the next runs: those that become so, or die of it, take descriptors and give them back. Prints its addresses and id; then answers each number read from stdin with how many descriptors the addon holds, once it has left itself that many.
  */
 import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { native } from '../../dist/src/dataplane/native/native.js'
+import { openRunPool } from '../../dist/src/dataplane/product.js'
 import { loadConfig } from '../../dist/src/node/config.js'
 import { startNode } from '../../dist/src/node/node.js'
 
@@ -17,7 +18,8 @@ const { config } = loadConfig({
     ...JSON.parse(process.argv[3] ?? '{}'),
   },
 })
-const node = await startNode(config)
+const [warm] = process.argv.slice(4).map(Number)
+const node = await startNode(config, warm === undefined ? {} : { pool: openRunPool({ warm }) })
 console.log(JSON.stringify({ http: node.http, grpc: node.grpc, id: node.id }))
 
 const taken = []

@@ -13,11 +13,11 @@ import { type Answer, EventStream, settingsOf, temporaryDirectory, traffic } fro
 const endings: (() => Promise<unknown>)[] = []
 afterEach(() => Promise.all(endings.splice(0).map((end) => end())))
 
-/** A node in a process of its own that can be left with few descriptors. */
-async function limitedNode() {
+/** A node in a process of its own that can be left with few descriptors; `more`: what else its script takes. */
+async function limitedNode(...more: string[]) {
   const directory = temporaryDirectory()
   const script = fileURLToPath(new URL('descriptors-child.mjs', import.meta.url))
-  const limited = ['-c', 'ulimit -n 256 && exec "$@"', 'sh', process.execPath, script, directory]
+  const limited = ['-c', 'ulimit -n 256 && exec "$@"', 'sh', process.execPath, script, directory, ...more]
   const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
   // One connection, made while there were descriptors for it.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -105,7 +105,7 @@ test('starts fail with a cause while descriptors are used up, and succeed once t
 }, 120_000)
 
 test('a command that cannot be started for want of descriptors: its policy says what follows, and the node lives', async () => {
-  const { child, directory, streams, call, left } = await limitedNode()
+  const { child, directory, streams, call, left } = await limitedNode('{}', '0')
   const commands = [
     { cmd: 'until [ -e go ]; do sleep 0.01; done' },
     { cmd: 'echo two', policy: 'CONTINUE_ON_ERROR' },

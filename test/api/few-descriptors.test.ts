@@ -74,7 +74,7 @@ const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r
 const SHORT =
   /^HTTP connections are refused: 2\d\d of the 256 file descriptors that the process may have open are in use/
 // Which of the two it is depends on whether the descriptor is back that HTTP keeps to accept with.
-const GRPC = /^gRPC connections are (refused|closed as they come): 25\d of the 256 file descriptors/
+const GRPC = /^gRPC connections are (refused|closed as they come): 2\d\d of the 256 file descriptors/
 
 test('more streams over HTTP than descriptors: some are served, the others closed, and it is told once', {
   timeout: 30_000,

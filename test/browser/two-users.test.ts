@@ -66,7 +66,7 @@ describeInBrowser('of two users', () => {
   })
 
   test('the one who is asked about a restart keeps what the other stores meanwhile, and is asked again', async () => {
-    const id = await createWith('seed')
+    const id = await createWith('loss_prob', 'seed')
     await node.start(id)
     const view = await openTab(id, 'variables')
     const { page } = view
@@ -75,8 +75,8 @@ describeInBrowser('of two users', () => {
     const question = page.getByRole('dialog', { name: 'Restart the pipeline?' })
     await question.waitFor()
     await storeElsewhere(id, { loss_prob: 0.5 })
-    // Until the page knows of it.
-    await page.waitForTimeout(500)
+    // The page knows of it.
+    await until(async () => (await page.getByLabel('loss_prob').inputValue()) === '0.5')
     await question.getByRole('button', { name: 'Restart' }).click()
     await question.getByText('changed meanwhile by somebody else').waitFor()
     expect((await fieldsOf(id, 'loss'))?.seed).toBe(5)

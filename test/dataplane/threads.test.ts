@@ -295,6 +295,30 @@ describe('threads that cannot begin', () => {
 })
 
 describe('more runs than there may be threads', () => {
+  it('wait in line, and those that are killed at once all hear of it', async () => {
+    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+    const rehearse = () => {
+      throw new Error('none is to be ready')
+    }
+    const threads = new Threads({ thread, ready: 0, maximum: 1, rehearse, onError: () => {} })
+    const task = (abort: AbortController) =>
+      threads.run({}, { kill: () => {} }, { transferList: [], signal: abort.signal })
+    const aborts = [new AbortController(), new AbortController(), new AbortController()] as const
+    try {
+      const first = expect(task(aborts[0])).rejects.toThrow(/abort/)
+      await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'the first has the thread')
+      const next = task(aborts[1])
+      const last = expect(task(aborts[2])).rejects.toThrow(/abort/)
+      for (const abort of [aborts[0], aborts[2]]) void threads.loaded().then(() => abort.abort())
+      await Promise.all([first, last])
+      process.env.TEST_TASK_ENDS = '1'
+      await next
+    } finally {
+      for (const name of ['TASK_BEGUN', 'TASK_ENDS']) delete process.env[`TEST_${name}`]
+      await threads.close()
+    }
+  })
+
   it('are refused at once; one that comes while another stops has its thread', async () => {
     const pool = opened(testPool({ rehearsal, warm: 1, maximum: 2 }))
     const [first, second] = [start(pool, endless).handle, start(pool, endless).handle]

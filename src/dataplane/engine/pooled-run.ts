@@ -85,7 +85,7 @@ export class PooledRun implements RunHandle {
       this.event = native.eventOpen(this.owner)
     } catch (error) {
       native.ownerRelease(this.owner)
-      throw new Error(withCure(`the run could not be started: ${(error as Error).message}`), { cause: error })
+      throw new Error(`the run could not be started: ${withCure(error as Error)}`, { cause: error })
     }
     const { port1, port2 } = new MessageChannel()
     this.port = port1
@@ -152,7 +152,7 @@ export class PooledRun implements RunHandle {
         await closed // by the end of the thread, which may be inside of the addon until then
         if (error instanceof RunOver && this.killed === null) return this.finish({ outcome: 'STOPPED' })
         const isTold = this.isWaiting || error instanceof NoThread
-        const cause = isTold ? error.message : withCure(`the run's thread died: ${error.message}`)
+        const cause = isTold ? error.message : `the run's thread died: ${withCure(error)}`
         return this.finish({ outcome: 'FAILED', error: this.killed ?? cause })
       },
     )

@@ -1,17 +1,25 @@
-/** What to do about a start that the system had no means for, by the error that it answered with. */
+/** What to do about a start that the system had no means for. */
 
-const FILES = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
-const CURES: readonly (readonly [RegExp, string])[] = [
-  [/\bEMFILE\b/, FILES],
-  [/\bENFILE\b/, 'stop other runs, or raise the number of files that this machine opens (sysctl fs.file-max)'],
+const CURES: ReadonlyMap<string | undefined, string> = new Map([
+  ['EMFILE', "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"],
+  ['ENFILE', 'stop other runs, or raise the number of files that this machine opens (sysctl fs.file-max)'],
   [
-    /\bEAGAIN\b|\bERR_WORKER_INIT_FAILED\b/,
-    'stop other runs, or raise the limit of threads (ulimit -u, TasksMax= of a systemd unit, --pids-limit of a container)',
+    'ERR_WORKER_INIT_FAILED',
+    'stop other runs, or raise the limits of threads (ulimit -u, TasksMax= of a systemd unit, --pids-limit of a container) and of open files (ulimit -n, LimitNOFILE=)',
   ],
-]
+])
 
-/** `message` with what to do, where it names such an error and does not say so yet. */
-export function withCure(message: string): string {
-  const cure = CURES.find(([error]) => error.test(message))?.[1]
-  return cure === undefined || message.includes('ulimit') ? message : `${message}; ${cure}`
+/** By the code of the error, or of what caused it; undefined for any other. */
+export function cureOf(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const cure = CURES.get((at as NodeJS.ErrnoException).code)
+    if (cure !== undefined) return cure
+  }
+  return undefined
+}
+
+/** The message of `error`, with what to do where there is something. */
+export function withCure(error: Error): string {
+  const cure = cureOf(error)
+  return cure === undefined ? error.message : `${error.message}; ${cure}`
 }

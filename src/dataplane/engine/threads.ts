@@ -13,7 +13,7 @@ function whyNone(error: Error): string {
   if (lacksDirectory(error)) return messageOf(error)
   const { code } = error as NodeJS.ErrnoException
   const isDamaged = code === 'ENOENT' || code === 'MODULE_NOT_FOUND' || error instanceof SyntaxError
-  return isDamaged ? `${error.message}; ${INSTALL_AGAIN}` : withCure(error.message)
+  return isDamaged ? `${error.message}; ${INSTALL_AGAIN}` : withCure(error)
 }
 
 function noneStarted(error: Error): string {
@@ -201,8 +201,14 @@ export class Threads implements ThreadSource {
   /** Resolves when a thread is free or gone; rejects once the run is not to have one any more. */
   private vacancy(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.line.push(resolve)
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      const abort = () => reject(signal.reason)
+      // Two that are killed at once: one that was woken by the end of the other would hear of its own no more.
+      if (signal.aborted) abort()
+      signal.addEventListener('abort', abort, { once: true })
+      this.line.push(() => {
+        signal.removeEventListener('abort', abort)
+        resolve()
+      })
     })
   }
 

@@ -15,7 +15,7 @@ import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
 import type { NetworkChange, NetworkMember, NetworkPlace } from './network.ts'
 import { type LogLine, lastWords, type RunEnd } from './run.ts'
-import { withCure } from './scarcity.ts'
+import { cureOf, withCure } from './scarcity.ts'
 
 /** What the main thread hands to the worker. */
 export interface WorkerTask extends ResolvedConfig {
@@ -306,7 +306,7 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, warm?:
       warm?.()
       return end
     } catch (error) {
-      return { outcome: 'FAILED', error: withCure((error as Error).message) }
+      return { outcome: 'FAILED', error: withCure(error as Error) }
     } finally {
       if (pinned) unpin(task)
       task.port.postMessage({ type: 'ended' } satisfies WorkerMessage)
@@ -328,13 +328,13 @@ async function loadComponents(
       if (load === undefined) throw new Error('threads do not have it')
       components.set(key, await load())
     } catch (error) {
-      const why = (error as Error).message
-      const cured = withCure(why)
-      const message = `${key} could not be loaded: ${cured === why ? `${messageOf(error)}; ${INSTALL_AGAIN}` : cured}`
+      const why = cureOf(error) === undefined ? `${messageOf(error)}; ${INSTALL_AGAIN}` : withCure(error as Error)
+      const message = `${key} could not be loaded: ${why}`
       const log = new LogLineSender(port, level)
       log.write('ERROR', name, message)
       log.flush()
-      throw new Error(`component "${name}": ${message}`, { cause: error })
+      // It says what to do: no cause that would have it said again.
+      throw new Error(`component "${name}": ${message}`)
     }
   }
   for (const key of preload) {

@@ -36,16 +36,20 @@ async function followHub({ signal, set, get, opened, lost }: Feed<Nodes>): Promi
 
 /** Shows the node by itself until it is on a hub; whenever the stream is opened it is asked anew, as it may be another one by then. */
 async function alone({ signal, set, opened, lost }: Feed<Nodes>): Promise<void> {
+  const failed = new AbortController()
+  const ended = AbortSignal.any([signal, failed.signal])
   const show = async (): Promise<void> => {
     const { nodeId } = await getLocalNodeId(node, {}, { signal })
     const { node: own } = await getNode(node, { nodeId }, { signal })
+    // It may have turned out meanwhile that the node is on a hub.
+    if (ended.aborted) return
     set({ byId: new Map(own === undefined ? [] : [[nodeId, { ...own, online: true }]]), isHub: false })
     opened()
   }
-  const failed = new AbortController()
-  const ended = AbortSignal.any([signal, failed.signal])
   const onOpen = (): void => void show().catch((error: unknown) => failed.abort(error))
   for await (const { state } of streamConnectionState(node, {}, { signal: ended, onOpen, onBreak: lost })) {
-    if (state !== 'UNAUTHENTICATED') return
+    if (state === 'UNAUTHENTICATED') continue
+    failed.abort()
+    return
   }
 }

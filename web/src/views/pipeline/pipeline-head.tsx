@@ -121,11 +121,12 @@ const SPARE = 15_000
 
 /** Stops the run, waits for its end, and starts the next one; one that somebody else has started meanwhile is the next one. */
 async function again(nodeId: string, { id, currentRun, instructionsTimeout }: Pipeline): Promise<void> {
-  await stopPipeline(node, { nodeId, id })
   const pipelines = pipelinesOf(nodeId)
   const current = (): Pipeline | undefined => pipelines.snapshot().value.get(id)
+  const stopped = (current()?.currentRun ?? currentRun)?.id
+  await stopPipeline(node, { nodeId, id })
   // A stop and a start between two frames are one change.
-  const isOver = (): boolean => current()?.started !== true || current()?.currentRun?.id !== currentRun?.id
+  const isOver = (): boolean => current()?.started !== true || current()?.currentRun?.id !== stopped
   await new Promise<void>((resolve, reject) => {
     const look = (): void => {
       if (isOver()) leave(resolve)
