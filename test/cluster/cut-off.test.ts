@@ -10,7 +10,8 @@ import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
 import { penstock } from '../cli/cli.ts'
 import { Nats, NatsProxy } from '../harness/nats.ts'
 import { until } from '../harness/waiting.ts'
-import { type Caller, freeAddress, httpCaller, startReal } from '../hub/callers.ts'
+import { type Caller, httpCaller, startReal } from '../hub/callers.ts'
+import { serverFlags } from './server-flags.ts'
 import '../harness/slow.ts'
 
 const root = temporaryDirectory()
@@ -23,13 +24,8 @@ let near: RunningNode
 let caller: Caller
 let member: RunningNode
 
-async function server(name: string, address: string): Promise<RunningNode> {
-  const http = await freeAddress()
-  return await startReal(join(root, name), {
-    ...{ http, grpc: 'none', 'node-name': name, hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}` },
-    ...{ 'hub-cluster-name': 'tests', 'hub-cluster-replicas': '1', 'hub-cluster-nats-servers': `nats://${address}` },
-  })
-}
+const server = async (name: string, address: string): Promise<RunningNode> =>
+  await startReal(join(root, name), await serverFlags(name, keyFile, address))
 
 const logged = ({ logged: lines }: RunningNode) =>
   lines.map((line) => JSON.parse(line) as { level: string; msg: string; error?: string })

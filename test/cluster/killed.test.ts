@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../api/running-node.ts'
 import { Nats } from '../harness/nats.ts'
 import { endProcesses, NodeProcess } from '../harness/node-process.ts'
 import { until } from '../harness/waiting.ts'
-import { freeAddress } from '../hub/callers.ts'
+import { serverFlags } from './server-flags.ts'
 import '../harness/slow.ts'
 
 const root = temporaryDirectory()
@@ -18,14 +18,11 @@ const start = (name: string, flags: Record<string, string> = {}) =>
   NodeProcess.start({ directory: join(root, name), flags: { 'node-name': name, ...flags } })
 
 /** `patience`: how long requests that are raised there wait. */
-async function startServer(name: string, patience: string): Promise<NodeProcess> {
-  const http = await freeAddress()
-  return await start(name, {
-    ...{ http, hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}` },
-    ...{ 'hub-cluster-name': 'tests', 'hub-cluster-replicas': '1', 'authentication-request-timeout': patience },
-    'hub-cluster-nats-servers': `nats://${nats.addresses[0]}`,
+const startServer = async (name: string, patience: string): Promise<NodeProcess> =>
+  await start(name, {
+    ...(await serverFlags(name, keyFile, nats.addresses[0] as string)),
+    'authentication-request-timeout': patience,
   })
-}
 
 beforeAll(async () => {
   writeHubKey(keyFile, newIdentity())

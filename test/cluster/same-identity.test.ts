@@ -10,21 +10,14 @@ import { Nats } from '../harness/nats.ts'
 import { endProcesses, NodeProcess } from '../harness/node-process.ts'
 import { clusterServer } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
-import { freeAddress } from '../hub/callers.ts'
+import { serverFlags } from './server-flags.ts'
 import '../harness/slow.ts'
 
 const root = temporaryDirectory()
 const keyFile = join(root, 'hub.key')
 let nats: Nats
 
-async function flags(name: string): Promise<Record<string, string>> {
-  const http = await freeAddress()
-  return {
-    ...{ http, 'node-name': name, hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}` },
-    ...{ 'hub-cluster-name': 'tests', 'hub-cluster-replicas': '1', grpc: 'none' },
-    'hub-cluster-nats-servers': `nats://${nats.addresses[0]}`,
-  }
-}
+const flags = (name: string) => serverFlags(name, keyFile, nats.addresses[0] as string)
 
 beforeAll(async () => {
   writeHubKey(keyFile, newIdentity())

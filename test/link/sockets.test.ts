@@ -282,6 +282,19 @@ test('a frame far beyond the limit never gets into memory whole, and is told of 
   expect(hub.sessions).toEqual([])
 })
 
+/** The link's end on a socket whose frames the test sends beside it. */
+function transportOf(socket: WebSocket): LinkTransport {
+  const transport: LinkTransport = {
+    ...{ remoteAddress: '', buffered: 0, handlers: deaf, close: () => {} },
+    send: (sent) => {
+      socket.send(sent)
+      return true
+    },
+  }
+  socket.on('message', (sent: Buffer) => transport.handlers.message(sent))
+  return transport
+}
+
 test.each([
   ['a frame too long', 131_073, 'a frame of 131073 bytes, 131072 are allowed', 4400],
   ['one that is not even taken', 132_097, 'a frame of more than 132096 bytes', 1006],
@@ -291,14 +304,7 @@ test.each([
   const socket = await openSocket(address)
   const closed = new Promise((resolve) => socket.on('close', resolve))
   socket.on('error', () => {})
-  const transport: LinkTransport = {
-    ...{ remoteAddress: '', buffered: 0, handlers: deaf, close: () => {} },
-    send: (sent) => {
-      socket.send(sent)
-      return true
-    },
-  }
-  socket.on('message', (sent: Buffer) => transport.handlers.message(sent))
+  const transport = transportOf(socket)
   const { session } = await joinLink(transport, new Uint8Array(0), { ...hub.node(), clock: systemClock })
   socket.send(Buffer.alloc(bytes))
   expect(await closed).toBe(code)
@@ -319,14 +325,7 @@ test.each([
   const closed = new Promise((resolve) => {
     server.on('connection', (socket) => {
       socket.on('close', resolve)
-      const transport: LinkTransport = {
-        ...{ remoteAddress: '', buffered: 0, handlers: deaf, close: () => {} },
-        send: (sent) => {
-          socket.send(sent)
-          return true
-        },
-      }
-      socket.on('message', (sent: Buffer) => transport.handlers.message(sent))
+      const transport = transportOf(socket)
       acceptLink(
         transport,
         { ...hub.options, clock: systemClock },

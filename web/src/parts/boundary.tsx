@@ -1,6 +1,7 @@
 /** Keeps a fault in what draws a part of the page to that part: it says so, and the rest stays. */
 import { Component, type ReactNode } from 'react'
 import { failureOf } from '../data/live.ts'
+import { TryAgain } from './try-again.tsx'
 
 interface Props {
   readonly children: ReactNode
@@ -24,14 +25,7 @@ export class Boundary extends Component<Props, State> {
       <div className="failure" role="alert">
         <strong>This cannot be shown: the page has a fault</strong>
         <p>{failureOf(failure.error).message}</p>
-        <div className="actions">
-          <button type="button" className="button small" onClick={() => this.setState({ failure: undefined })}>
-            Try again
-          </button>
-          <button type="button" className="button small" onClick={() => location.reload()}>
-            Reload the page
-          </button>
-        </div>
+        <TryAgain onAgain={() => this.setState({ failure: undefined })} />
       </div>
     )
   }

@@ -1,6 +1,7 @@
 /** Parts of the page that are fetched when they are first shown. One that does not come says so in its place, and can be asked for again. */
 import { type FunctionComponent, useEffect, useState } from 'react'
 import { failureOf } from '../data/live.ts'
+import { TryAgain } from './try-again.tsx'
 
 /** A part as the module that has it exports it. */
 interface Module<Props> {
@@ -59,14 +60,7 @@ export function LoadedLater<Props extends object>({ later, props }: LoadedProps<
         The node was not reached, or has become another version since the page was opened; then the page has to be
         loaded anew.
       </p>
-      <div className="actions">
-        <button type="button" className="button small" onClick={again}>
-          Try again
-        </button>
-        <button type="button" className="button small" onClick={() => location.reload()}>
-          Reload the page
-        </button>
-      </div>
+      <TryAgain onAgain={again} />
     </div>
   )
 }
