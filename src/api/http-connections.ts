@@ -18,8 +18,8 @@ export class HttpConnections {
   readonly #told = new ToldLately()
   #spare: number | undefined
   #timer: NodeJS.Timeout | undefined
-  /** Let in since descriptors are short; each that ended made room for another. */
-  #letIn = 0
+  /** That came since descriptors are short and have not ended; each older one that ended made room for another. */
+  #newcomers = 0
 
   /** `warn` is told, rarely, that connections are refused. */
   constructor(warn: Warn | undefined) {
@@ -47,17 +47,16 @@ export class HttpConnections {
   changed(change: number): boolean {
     openDescriptors.changed(change)
     if (change < 0) {
-      if (this.#letIn > 0) this.#letIn--
+      if (this.#newcomers > 0) this.#newcomers--
       return true
     }
     if (!openDescriptors.areShort) {
-      this.#letIn = 0
+      this.#newcomers = 0
       return true
     }
-    if (this.#letIn < MIN_CONNECTIONS && !openDescriptors.areGone) {
-      this.#letIn++
-      return true
-    }
+    // Its end is told as well when it is refused.
+    this.#newcomers++
+    if (this.#newcomers <= MIN_CONNECTIONS && !openDescriptors.areGone) return true
     this.#tell('are refused')
     return false
   }

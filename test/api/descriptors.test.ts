@@ -70,10 +70,15 @@ test('starts fail with a cause while descriptors are used up, and succeed once t
   await until(isIdle)
   // What is read from the system for a sample needs none.
   expect((await call('POST', `/pipelines/${pipelines[0]}/start`)).status).toBe(200)
-  await left(0)
-  const metrics = await ask('GET', '/metrics')
+  let metrics = { status: 0, text: '' }
   const figure = (name: string) => Number(new RegExp(`^${name} (.*)$`, 'm').exec(metrics.text)?.[1])
-  expect([metrics.status, figure('process_open_fds')]).toEqual([200, 256])
+  // A thread that is being made ready meanwhile may die for want of descriptors and give some back: they are taken again.
+  await until(async () => {
+    await left(0)
+    metrics = await ask('GET', '/metrics')
+    return metrics.status !== 200 || figure('process_open_fds') === 256
+  })
+  expect(metrics.status).toBe(200)
   expect(figure('process_resident_memory_bytes')).toBeGreaterThan(1e7)
   expect(figure('process_threads')).toBeGreaterThan(1)
   await call('POST', `/pipelines/${pipelines[0]}/stop`)
