@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { LogLevel } from '../dataplane/engine/log.ts'
+import { byComponent } from '../dataplane/engine/metrics.ts'
 import { cpuProblem, isLastLine, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import type { AeadBackendName } from '../dataplane/native/cipher-calls.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
@@ -157,11 +158,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
       return { ...entry, value, rate: value > 0 ? rateOf(entry, value, seconds) : undefined }
     })
     if (json) {
-      const metrics: Record<string, Record<string, number>> = {}
-      for (const { path, name, value } of rows) {
-        metrics[path] ??= {}
-        metrics[path][name] = value
-      }
+      const metrics = byComponent(rows)
       const evaluated = config.kpis === undefined ? {} : { kpis }
       printJson({ outcome: end.outcome, error: end.error, seconds, ...evaluated, metrics })
     } else {

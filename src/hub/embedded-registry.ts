@@ -215,7 +215,9 @@ export class EmbeddedRegistry implements NodeRegistry {
       actor.on(type, () => {
         if (this.#closed) return
         if (type !== 'deauthenticated') this.#save(member)
-        this.#tell(type, this.#view(member))
+        const node = this.#view(member)
+        // A newer link may stand already, of which the next event tells.
+        this.#tell(type, type === 'disconnected' ? { ...node, online: false } : node)
       })
     }
     actor.start()

@@ -96,8 +96,10 @@ test('damaged files and a foreign key are refused, not replaced', () => {
   }
 })
 
-test('a key left without its certificate by a crash is no obstacle', () => {
+test('a key left without its certificate is kept: joined nodes go by it', () => {
   const first = autoCertificate({ directory, hostnames: [] })
+  const key = readFileSync(first.keyFile)
   rmSync(first.certFile)
   expect(autoCertificate({ directory, hostnames: [] }).fingerprint).not.toBe(first.fingerprint)
+  expect(readFileSync(first.keyFile)).toEqual(key)
 })

@@ -189,7 +189,9 @@ function parse(pem: string, file: string): X509Certificate {
   try {
     return new X509Certificate(pem)
   } catch {
-    throw new Error(`${file} holds no certificate: restore it, or remove it and its key to have a new one made`)
+    throw new Error(
+      `${file} holds no certificate: restore it, or remove it to have a new one made with the same key, which joined nodes go by`,
+    )
   }
 }
 
@@ -203,7 +205,9 @@ function checkKey(certificate: X509Certificate, keyFile: string): void {
     )
   }
   if (!certificate.publicKey.equals(key)) {
-    throw new Error(`${keyFile} is not the key of the certificate next to it: remove both to have new ones made`)
+    throw new Error(
+      `${keyFile} is not the key of the certificate next to it: restore the right one, or remove the certificate to have one made with this key`,
+    )
   }
 }
 

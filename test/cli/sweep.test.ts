@@ -47,6 +47,20 @@ describe('a sweep', () => {
   const sweep = ['--set', 'encoder.repair=1,3', '--set', 'bad.loss.loss_prob=0.05..0.1:0.05']
   const figures = ['--metric', 'sink.loss', '--metric', 'sink/delay_p99', '--repeat', '2', '--seed', '5']
 
+  it.each(['constructor', 'hasOwnProperty', '__proto__'])('has the metrics of a component called %s', async (name) => {
+    const { pipeline } = coded.engine_config
+    const components = { source: pipeline.source, [name]: { traffic_sink: { input: 'a' } } }
+    const input = JSON.stringify({ version: 1, engine_config: { pipeline: components } })
+    const metric = `${name}.packets`
+    const one = await penstock(['simulate', '-', '-d', '3s', '-o', 'json'], { input })
+    const { packets } = JSON.parse(one.stdout).metrics[name]
+    expect(packets).toBe(1250)
+    const table = await penstock(['simulate', '-', '-d', '3s', '-o', 'csv', '--metric', metric], { input })
+    expect(table.stdout).toBe(`seed,runs,${metric}\n1,1,1250\n`)
+    const foreground = await penstock(['run', '-', '-d', '0.2s', '-o', 'json'], { input })
+    expect(JSON.parse(foreground.stdout).metrics[name].packets).toBeGreaterThan(0)
+  })
+
   it('has the figures of runs of simulate one by one, whatever the number of jobs', async () => {
     const [one, many] = await Promise.all(
       ['1', '3'].map((jobs) => simulate(...sweep, ...figures, '-o', 'json', '--jobs', jobs)),

@@ -69,10 +69,13 @@ describe.each([
 
   test('a second link of a node replaces the first', async () => {
     const { node, session } = await hub.join()
+    const shown: string[] = []
+    hub.registry.follow(({ type, node: { online } }) => shown.push(`${type} ${online ? 'online' : 'offline'}`))
     const second = await hub.dial(node)
     expect(await session.closed).toMatchObject({ reason: 'REPLACED', byPeer: true })
     await until(() => hub.registry.route(node.nodeId).kind === 'session')
     expect(hub.told()).toEqual(['authenticated node', 'connected node', 'disconnected node', 'connected node'])
+    expect(shown).toEqual(['disconnected offline', 'connected online'])
     second.session.close('SHUTDOWN', 'the end')
     await offline(node)
   })

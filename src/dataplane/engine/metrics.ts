@@ -308,3 +308,15 @@ export class RegionReader {
     return undefined
   }
 }
+
+/** Values by the name of their component, then by that of the metric; a component may have the name of anything that objects inherit. */
+export function byComponent(
+  values: Iterable<{ path: string; name: string; value: number }>,
+): Record<string, Record<string, number>> {
+  const result: Record<string, Record<string, number>> = Object.create(null)
+  for (const { path, name, value } of values) {
+    result[path] ??= {}
+    result[path][name] = value
+  }
+  return result
+}

@@ -5,7 +5,7 @@ import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import { refuseHostNames } from './host-names.ts'
 import { layoutOf } from './layout.ts'
-import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
+import { byComponent, createRegion, RegionReader, RegionWriter } from './metrics.ts'
 import { NetworkRegistry } from './network-registry.ts'
 import { Random, seedOfRun } from './random.ts'
 import type { LogLine, RunEnd } from './run.ts'
@@ -152,12 +152,9 @@ export class Simulation {
   metrics(): Record<string, Record<string, number>> {
     this.publish()
     const { values } = this.reader.snapshot() ?? this.reader.blank // whole: the writer is this thread
-    const result: Record<string, Record<string, number>> = {}
-    for (const { path, name, index } of this.reader.entries) {
-      result[path] ??= {}
-      result[path][name] = values[index]
-    }
-    return result
+    return byComponent(
+      this.reader.entries.map(({ path, name, index }) => ({ path, name, value: values[index] as number })),
+    )
   }
 
   /** Reads metrics as telemetry does. */

@@ -39,7 +39,7 @@ export const raft = defineComponent({
     'dropped: TCP slows down, learns of it within a round trip, and what it sends again finds room. In a burst that has not lasted ' +
     '200 ms yet that is 200 ms: when a packet that was missing comes, all that it held up is acknowledged at once, and TCP sends as much. When a carrier is left the queue is longer than before for ' +
     'the others; nothing in it is dropped before it has waited for 400 ms.\n\n' +
-    'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
+    'A carrier is left when what was sent on it is not reported for 1.5 round trips (of one that has not answered yet 200 ms each) and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
     'later if none did), and that is more than is hardly ever lost in a row; what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
     'used again. The last one in use is not left, since nothing is known to be better, nor is any before the other end is heard.\n\n' +
     'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path. Unless max_packet_bytes is set, room is left for what they add.\n\n' +
