@@ -119,14 +119,21 @@ function tun(native: Native): Finding {
 }
 
 function buffers(): Finding {
-  const limits = ['rmem_max', 'wmem_max'].map((name) => ({ name, bytes: Number(read(`/proc/sys/net/core/${name}`)) }))
-  const found = limits.map(({ name, bytes }) => `${name} ${Math.round(bytes / 1024)} KiB`).join(', ')
-  const low = limits.filter(({ bytes }) => !(bytes >= SOCKET_BUFFER_BYTES))
+  const limits = ['rmem_max', 'wmem_max'].map((name) => {
+    const text = read(`/proc/sys/net/core/${name}`)
+    return { name, bytes: text === null ? undefined : Number(text) }
+  })
+  const found = limits
+    .map(({ name, bytes }) => `${name} ${bytes === undefined ? 'unknown' : `${Math.round(bytes / 1024)} KiB`}`)
+    .join(', ')
+  const low = limits.filter(({ bytes = 0 }) => bytes < SOCKET_BUFFER_BYTES)
   if (low.length === 0) return { check: 'buffers', grade: 'ok', found }
-  if (capabilities().has('CAP_NET_ADMIN')) {
+  if (capabilities()?.has('CAP_NET_ADMIN')) {
     return { check: 'buffers', grade: 'ok', found: `${found}; CAP_NET_ADMIN lifts the limit` }
   }
-  const advice = `sysctl ${low.map(({ name }) => `-w net.core.${name}=${SOCKET_BUFFER_BYTES}`).join(' ')}`
+  // Kernels before 6.10 show them in the first network namespace only.
+  const where = low.some(({ bytes }) => bytes === undefined) ? 'on the host (/proc does not say them here): ' : ''
+  const advice = `${where}sysctl ${low.map(({ name }) => `-w net.core.${name}=${SOCKET_BUFFER_BYTES}`).join(' ')}`
   return { check: 'buffers', grade: 'warn', found, advice }
 }
 
@@ -137,14 +144,20 @@ const CAPABILITIES: Record<string, number> = {
   CAP_SYS_NICE: 23,
 }
 
-/** Effective capabilities of this process, of those that matter here. */
-function capabilities(): Set<string> {
-  const mask = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(read('/proc/self/status') ?? '')?.[1] ?? '0'}`)
+/** Effective capabilities of this process, of those that matter here; undefined where /proc does not say. */
+function capabilities(): Set<string> | undefined {
+  const digits = /^CapEff:\s*([0-9a-f]+)/m.exec(read('/proc/self/status') ?? '')?.[1]
+  if (digits === undefined) return undefined
+  const mask = BigInt(`0x${digits}`)
   return new Set(Object.keys(CAPABILITIES).filter((name) => (mask >> BigInt(CAPABILITIES[name])) & 1n))
 }
 
 function privileges(): Finding {
   const held = capabilities()
+  if (held === undefined) {
+    const advice = 'mount /proc: mount -t proc proc /proc'
+    return { check: 'capabilities', grade: 'warn', found: 'unknown: there is no /proc/self/status', advice }
+  }
   const found = Object.keys(CAPABILITIES)
     .map((name) => `${name} ${held.has(name) ? 'yes' : 'no'}`)
     .join(', ')
@@ -157,7 +170,12 @@ function privileges(): Finding {
 function ports(): Finding {
   const first = Number(read('/proc/sys/net/ipv4/ip_unprivileged_port_start') ?? 1024)
   if (first <= 1) return { check: 'ports', grade: 'ok', found: 'every port can be listened on' }
-  if (capabilities().has('CAP_NET_BIND_SERVICE')) {
+  const held = capabilities()
+  if (held === undefined) {
+    const found = `ports from ${first} on; whether lower ones is unknown: there is no /proc/self/status`
+    return { check: 'ports', grade: 'ok', found }
+  }
+  if (held.has('CAP_NET_BIND_SERVICE')) {
     return { check: 'ports', grade: 'ok', found: `every port, those below ${first} by CAP_NET_BIND_SERVICE` }
   }
   const found = `ports from ${first} on only`

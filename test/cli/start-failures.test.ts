@@ -203,6 +203,21 @@ test.skipIf(!canDrop)('doctor says who may take low ports', async () => {
   })
 })
 
+test.skipIf(!privileged)('doctor where there is no /proc: what it cannot know is unknown', () => {
+  const hidden = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh']
+  const [command, ...args] = [...hidden, ...launcher, 'doctor', '-o', 'json']
+  const findings: { check: string; found: string; advice?: string }[] = JSON.parse(
+    spawnSync(command as string, args, { encoding: 'utf8', timeout: 60_000 }).stdout,
+  )
+  const of = (name: string) => findings.find(({ check }) => check === name)
+  expect(of('buffers')).toMatchObject({
+    found: 'rmem_max unknown, wmem_max unknown',
+    advice: expect.stringMatching(/^on the host .*sysctl -w net\.core\.rmem_max=/),
+  })
+  expect(of('capabilities')?.found).toMatch(/^unknown/)
+  expect(of('ports')?.found).toContain('unknown')
+})
+
 describe('a crypto backend that is not there', () => {
   const environment = { ...process.env, ...replacedIpsecMb() }
   const run = (args: string[], more: Record<string, string> = {}) =>
