@@ -272,7 +272,7 @@ describe('threads that cannot begin', () => {
     const killed: string[] = []
     const who = { kill: (cause: string) => killed.push(cause) }
     const abort = new AbortController()
-    const task = () => threads.run({}, who, { transferList: [], signal: abort.signal })
+    const task = () => threads.run({}, who, { transferList: [], signal: abort.signal, left: abort.signal })
     try {
       const first = task()
       await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'the first has a thread')
@@ -301,8 +301,8 @@ describe('more runs than there may be threads', () => {
       throw new Error('none is to be ready')
     }
     const threads = new Threads({ thread, ready: 0, maximum: 1, rehearse, onError: () => {} })
-    const task = (abort: AbortController) =>
-      threads.run({}, { kill: () => {} }, { transferList: [], signal: abort.signal })
+    const task = ({ signal }: AbortController) =>
+      threads.run({}, { kill: () => {} }, { transferList: [], signal, left: signal })
     const aborts = [new AbortController(), new AbortController(), new AbortController()] as const
     try {
       const first = expect(task(aborts[0])).rejects.toThrow(/abort/)
@@ -316,6 +316,41 @@ describe('more runs than there may be threads', () => {
     } finally {
       for (const name of ['TASK_BEGUN', 'TASK_ENDS']) delete process.env[`TEST_${name}`]
       await threads.close()
+    }
+  })
+
+  it('leave the line as soon as they are stopped or killed, while the thread is taken', async () => {
+    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+    const pool = opened(createRunPool({ registry: components, thread, maximum: 1 }))
+    // Takes no notice of its stop.
+    const first = start(pool, endless).handle
+    try {
+      await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'the first has the thread')
+      first.stop()
+      const next = [start(pool, endless).handle]
+      for (const handle of next) await handle.turn
+      expect(() => start(pool, endless)).toThrow(pool.full())
+      next[0]?.stop()
+      next.push(start(pool, endless).handle)
+      await next[1]?.turn
+      next[1]?.kill('unwanted')
+      // Two in one moment, and one that is told before it is in line.
+      next.push(start(pool, endless).handle)
+      await next[2]?.turn
+      next[2]?.stop()
+      next.push(start(pool, endless).handle)
+      next[3]?.stop()
+      expect(await Promise.all(next.map(({ ended }) => ended))).toEqual([
+        { outcome: 'STOPPED' },
+        { outcome: 'FAILED', error: 'unwanted' },
+        { outcome: 'STOPPED' },
+        { outcome: 'STOPPED' },
+      ])
+      for (const { running } of next) await expect(running).rejects.toThrow()
+    } finally {
+      first.kill('the test is over')
+      await first.ended
+      delete process.env.TEST_TASK_BEGUN
     }
   })
 

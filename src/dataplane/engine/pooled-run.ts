@@ -50,8 +50,8 @@ export class PooledRun implements RunHandle {
   /** Rings of captures that are over, for the next: the run's thread collects no garbage, and would hold any ring that is left. */
   private readonly spareRings: { readonly ring: SharedArrayBuffer; writers: number }[] = []
   private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
-  /** Ends the wait for the addresses of host names and for its turn. */
-  private cancel!: (error: Error) => void
+  /** Ends the wait for the addresses of host names, for its turn and for a thread; its reason is a RunOver. */
+  private readonly leave = new AbortController()
   /** The changes so far, so that none overtakes another whose names are still asked for. */
   private changes: Promise<unknown> = Promise.resolve()
   /** It has not asked for a thread yet. */
@@ -112,8 +112,9 @@ export class PooledRun implements RunHandle {
     this.running.catch(() => {})
     const known = new Map<string, Answers>()
     this.resolve = (config) => hostNames.resolve(config, registry, known)
+    const { signal: left } = this.leave
     const cancelled = new Promise<never>((_, reject) => {
-      this.cancel = reject
+      left.addEventListener('abort', () => reject(left.reason), { once: true })
     })
     cancelled.catch(() => {})
     const task: Omit<WorkerTask, 'place' | keyof ResolvedConfig> = {
@@ -140,7 +141,7 @@ export class PooledRun implements RunHandle {
       const place = { run, event: this.event, present }
       const { signal } = this.abort
       const whole = { ...task, ...resolved, place } satisfies WorkerTask
-      return (await threads.run(whole, this, { transferList: [port2], signal })) as RunEnd
+      return (await threads.run(whole, this, { transferList: [port2], signal, left })) as RunEnd
     })
     this.ended = done.then(
       async (end) => {
@@ -209,7 +210,7 @@ export class PooledRun implements RunHandle {
 
   stop(): void {
     this.isLeaving = true
-    this.cancel(new RunOver('the run was stopped'))
+    this.leave.abort(new RunOver('the run was stopped'))
     this.signal(COMMAND_STOP)
   }
 
@@ -236,7 +237,7 @@ export class PooledRun implements RunHandle {
     if (this.over) return
     this.killed ??= cause
     this.isLeaving = true
-    this.cancel(new RunOver(cause))
+    this.leave.abort(new RunOver(cause))
     void this.threads.loaded().then(() => {
       if (this.over) return
       this.abort.abort()

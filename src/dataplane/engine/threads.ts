@@ -44,10 +44,19 @@ export interface Waiting {
   kill(cause: string): void
 }
 
+/** How a task is given to a thread. */
+export interface TaskOptions {
+  readonly transferList: Transferable[]
+  /** Ends it by force: its thread, where it has one. */
+  readonly signal: AbortSignal
+  /** Its place in line is given up: the task is rejected with the signal's reason, unless a thread is on its way to it or has it. */
+  readonly left: AbortSignal
+}
+
 /** Where a run gets its thread. */
 export interface ThreadSource {
   /** Gives a task to a thread, as soon as one can be had; resolves with what it returns, rejects when its thread dies. */
-  run(task: object, who: Waiting, options: { transferList: Transferable[]; signal: AbortSignal }): Promise<unknown>
+  run(task: object, who: Waiting, options: TaskOptions): Promise<unknown>
   /** Resolves once no thread is loading its module: only then may one be ended. */
   loaded(): Promise<void>
 }
@@ -104,7 +113,7 @@ export class Threads implements ThreadSource {
   /** Those whose task waits for a thread in Piscina's queue, longest first. */
   private readonly queued = new Set<Placement>()
   /** Wakes those that wait until they may get into the queue. */
-  private readonly line: (() => void)[] = []
+  private readonly line = new Set<() => void>()
   private readonly loads: ThreadLoads
   /** By the id of a thread that has run, the last time it did. */
   private readonly used = new Map<number, Placement>()
@@ -165,24 +174,27 @@ export class Threads implements ThreadSource {
     setImmediate(() => this.prepare())
   }
 
-  run(task: object, who: Waiting, options: { transferList: Transferable[]; signal: AbortSignal }): Promise<unknown> {
+  run(task: object, who: Waiting, options: TaskOptions): Promise<unknown> {
     return this.give(task, { who, isRehearsal: false }, options)
   }
 
-  private async give(
-    task: object,
-    placement: Placement,
-    options: { transferList: Transferable[]; signal: AbortSignal },
-  ): Promise<unknown> {
+  private async give(task: object, placement: Placement, options: TaskOptions): Promise<unknown> {
+    const { transferList, signal, left } = options
     this.waiting.add(placement.who)
     try {
-      while (!placement.isRehearsal && this.isFull()) await this.vacancy(options.signal)
+      while (!placement.isRehearsal && this.isFull()) await this.vacancy(left)
+      // It may have been told in the same moment in which it was woken.
+      left.throwIfAborted()
       this.queued.add(placement)
-      const done = this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, options)
+      const done = this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, {
+        transferList,
+        signal,
+      })
       this.reconsider()
       return await done
     } catch (error) {
-      if (placement.thread !== undefined || options.signal.aborted || !(error instanceof Error)) throw error
+      const isOver = placement.thread !== undefined || signal.aborted || left.aborted
+      if (isOver || !(error instanceof Error)) throw error
       throw new NoThread(noneStarted(error), { cause: error })
     } finally {
       this.waiting.delete(placement.who)
@@ -198,22 +210,28 @@ export class Threads implements ThreadSource {
     return !isRoom && warm + fresh <= this.queued.size
   }
 
-  /** Resolves when a thread is free or gone; rejects once the run is not to have one any more. */
-  private vacancy(signal: AbortSignal): Promise<void> {
+  /** Resolves when a thread is free or gone; rejects with the reason of `left` once the run is not to have one any more. */
+  private vacancy(left: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const abort = () => reject(signal.reason)
-      // Two that are killed at once: one that was woken by the end of the other would hear of its own no more.
-      if (signal.aborted) abort()
-      signal.addEventListener('abort', abort, { once: true })
-      this.line.push(() => {
-        signal.removeEventListener('abort', abort)
+      const leave = () => {
+        this.line.delete(wake)
+        reject(left.reason)
+      }
+      const wake = () => {
+        left.removeEventListener('abort', leave)
         resolve()
-      })
+      }
+      this.line.add(wake)
+      left.addEventListener('abort', leave, { once: true })
+      // Two that are ended at once: one that was woken by the end of the other would hear of its own no more.
+      if (left.aborted) leave()
     })
   }
 
   private letOn(): void {
-    for (const wake of this.line.splice(0)) wake()
+    const line = [...this.line]
+    this.line.clear()
+    for (const wake of line) wake()
   }
 
   /** Whose task waits in the queue without a thread that is to take it: a rehearsal where there is one, since it may come later. */
