@@ -178,11 +178,26 @@ const threadsWhenAsked = {
     ])
   },
 }
+
+/** A thread that the system does not have leaves nothing behind: engine/begin-thread.ts. */
+const nothingLeft = {
+  name: 'nothing-left',
+  transform(code, id) {
+    if (!id.endsWith('/worker_pool/index.js')) return null
+    const begin = JSON.stringify(join(root, 'src/dataplane/engine/begin-thread.ts'))
+    return changed(id, code, [
+      [
+        /this\.worker = new node_worker_threads_1\.Worker\(filename, workerOpts\);/,
+        `try { this.worker = require(${begin}).beginThread(filename, workerOpts) } catch (error) { port.close(); throw error }`,
+      ],
+    ])
+  },
+}
 rmSync(pool, { recursive: true, force: true })
 mkdirSync(pool)
 await bundleInto(pool, join(dirname(piscina), 'main.js'), commonJsOutput('main.js'), {
   external,
-  plugins: [describedOnce, threadsWhenAsked],
+  plugins: [describedOnce, threadsWhenAsked, nothingLeft],
   file: loadedWhenUsed,
 })
 // What Piscina has each thread begin with; its own part of a thread is loaded by that, as the rest is.

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { type Answer, settingsOf, traffic } from './running-node.ts'
@@ -11,10 +12,12 @@ import { type Answer, settingsOf, traffic } from './running-node.ts'
 const launcher = join(packageRoot(), 'bin/penstock.js')
 /** Nobody else has processes as this user, so that the limit counts those of the node. */
 const USER = 50_000 + (process.pid % 10_000)
-const asUser = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', 'prlimit', '--nproc=36']
+const asUser = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups']
+const withFewThreads = [...asUser, 'prlimit', '--nproc=36']
 const canLimit =
   process.getuid?.() === 0 &&
-  spawnSync(asUser[0] as string, [...asUser.slice(1), process.execPath, launcher, 'version']).status === 0
+  spawnSync(withFewThreads[0] as string, [...withFewThreads.slice(1), process.execPath, launcher, 'version']).status ===
+    0
 if (!canLimit) console.warn('SKIPPED: a user who may have few threads needs root, setpriv and prlimit')
 
 const endings: (() => Promise<unknown>)[] = []
@@ -67,7 +70,7 @@ async function startMany({ call }: LimitedNode, count: number) {
 
 describe.skipIf(!canLimit)('no further thread', () => {
   test('refuses the start with what to do; stops and later starts are as ever', async () => {
-    const node = await limitedNode(asUser)
+    const node = await limitedNode(withFewThreads)
     const { started, refused } = await startMany(node, 40)
     expect(started.length).toBeGreaterThan(0)
     expect(refused.length).toBeGreaterThan(0)
@@ -79,6 +82,18 @@ describe.skipIf(!canLimit)('no further thread', () => {
     for (const id of started) expect((await node.call(`/pipelines/${id}/stop`)).status).toBe(200)
     for (const id of started) expect((await node.call(`/pipelines/${id}/start`)).status).toBe(200)
     expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null])
+  }, 120_000)
+
+  test('leaves nothing of what Node.js has made for the thread', () => {
+    const script = fileURLToPath(new URL('../dataplane/refused-threads.mjs', import.meta.url))
+    const [program, ...args] = [...asUser, process.execPath, '--expose-gc', script, '300']
+    const { stdout, stderr } = spawnSync(program as string, args, { encoding: 'utf8' })
+    expect(stderr).toBe('')
+    const { error, bytes, listeners } = JSON.parse(stdout)
+    expect(error).toMatch(/no thread could be started for the run: .*EAGAIN/)
+    expect(listeners).toBe(0)
+    // It was 12 kB, and three times that outside of the heap.
+    expect(bytes).toBeLessThan(2_000)
   }, 120_000)
 })
 
