@@ -1,6 +1,6 @@
 /** The pipelines of each node. */
 import { getPipelines, type StreamPipelinesEvent, streamPipelines } from '@penstock/client'
-import { type Pipelines, pipelinesAfter } from './changes.ts'
+import { type Pipelines, pipelinesAfter, pipelinesListed } from './changes.ts'
 import { LiveStore, LiveStores } from './live.ts'
 import { node } from './session.ts'
 
@@ -17,7 +17,7 @@ const stores = new LiveStores<Pipelines>(
           const { pipelines } = await getPipelines(node, { nodeId }, { signal })
           if (early !== since) return
           early = undefined
-          set(since.reduce<Pipelines>(pipelinesAfter, new Map(pipelines.map((each) => [each.id, each]))))
+          set(since.reduce<Pipelines>(pipelinesAfter, pipelinesListed(get(), pipelines)))
           opened()
         }
         const failed = new AbortController()

@@ -1,5 +1,5 @@
 /** What a node sends, as tests make it or as a node of this repository has it. */
-import type { Metric, TelemetrySample } from '@penstock/client'
+import type { Metric, Pipeline, TelemetrySample } from '@penstock/client'
 import type { ConfigSchema } from './configuration.ts'
 import type { Profile } from './documents.ts'
 
@@ -29,4 +29,10 @@ export function sampleAt(
 ): TelemetrySample {
   const metricCollections = Object.entries(metrics).map(([path, of]) => ({ path, metrics: of }))
   return { metricCollections, kpis: [], timestamp: new Date(1_700_000_000_000 + seconds * 1000).toISOString(), ...more }
+}
+
+/** A pipeline `a` of this configuration. */
+export function pipelineOf(jsonConfig: string): Pipeline {
+  const settings = { defaultLoggingLevel: 'INFO', instructionsTimeout: 30, performanceMode: false } as const
+  return { id: 'a', name: 'a', jsonConfig, started: false, ...settings }
 }

@@ -18,8 +18,8 @@ interface Applied {
 
 export function useApplied(nodeId: string, pipeline: Pipeline): Applied {
   const [waiting, setWaiting] = useState<Values>(new Map())
-  const [stored] = useState(() => new StoredText(pipeline.jsonConfig))
-  stored.tell(pipeline.jsonConfig)
+  const [stored] = useState(() => new StoredText(pipeline))
+  stored.tell(pipeline)
   const latest = useRef(pipeline)
   latest.current = pipeline
   const applier = useRef<Applier>(null)

@@ -21,8 +21,8 @@ export function VariablesTab({ nodeId, pipeline }: TabProps) {
   const [isBusy, setBusy] = useState(false)
   /** What is typed and not stored, by variable. */
   const [drafts, setDrafts] = useState(NONE)
-  const [stored] = useState(() => new StoredText(pipeline.jsonConfig))
-  stored.tell(pipeline.jsonConfig)
+  const [stored] = useState(() => new StoredText(pipeline))
+  stored.tell(pipeline)
   const latest = useRef(pipeline)
   latest.current = pipeline
   const variables = variablesOf(stored.text)
