@@ -1,11 +1,12 @@
 /** What a run does per second, from two samples of its telemetry: packets by what became of them, bits, and drops by reason. */
-import type { TelemetrySample } from '@penstock/client'
+import { SampleSpacing, type TelemetrySample } from '@penstock/client'
+import { uptimeMs } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { PacketRole } from '../dataplane/engine/metrics.ts'
 import { ENGINE_PATH } from '../dataplane/engine/own-metrics.ts'
-import { numberOf, SampleSpacing } from './telemetry-sample.ts'
+import { numberOf } from './telemetry-sample.ts'
 
 /** Why packets are lost: an error or a limit, a full queue that is emulated, emulated loss. */
 export type DropReason = Extract<PacketRole, 'drop' | 'overflow' | 'intended'>
@@ -64,7 +65,7 @@ export class RunMeter {
   take(sample: TelemetrySample): Figures {
     const counts = countsOf(sample)
     const before = this.#last && countsOf(this.#last)
-    const seconds = this.#spacing.next(sample.timestamp)
+    const seconds = this.#spacing.next(sample.timestamp, uptimeMs())
     this.#last = sample
     const rate = (counter: Counter): number | undefined =>
       before === undefined || seconds === undefined ? undefined : (counts(counter) - before(counter)) / seconds

@@ -1,6 +1,5 @@
 /** Samples of telemetry as tables and plain objects need them. */
 import type { Run, TelemetrySample } from '@penstock/client'
-import { uptimeMs } from '../contract/clock.ts'
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { type MetricRow, rateOf } from './metrics-table.ts'
 
@@ -58,32 +57,3 @@ export function metricsOf({ metricCollections }: TelemetrySample): Record<string
 /** Seconds from the beginning of a run to its end; 0 where either is unknown, and where the clock was set back and a node left it at that. */
 export const secondsOf = ({ startedAt, endedAt }: Run): number =>
   startedAt === undefined || endedAt === undefined ? 0 : Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 1000
-
-/** A sample that comes sooner than any before by more than this, ms, is one of after the node's clock was set forward. */
-const SOONER_MS = 1_000
-
-/** How far apart the samples of one run are: by their timestamps, and by when they came where the node's clock was set in between. */
-export class SampleSpacing {
-  #last: { taken: number; came: number } | undefined
-  /** By how much, at most, a timestamp was ahead of when its sample came: what comes late is less so. */
-  #lead: number | undefined
-  /** How far apart the last two were by their timestamps, milliseconds. */
-  #usual = 0
-
-  /** Seconds from the sample before to the one with this timestamp, that has just come; undefined where that is unknown. */
-  next(timestamp: string | undefined, came: number = uptimeMs()): number | undefined {
-    const taken = Date.parse(timestamp ?? '')
-    const last = this.#last
-    this.#last = { taken, came }
-    if (last === undefined) return undefined
-    const passed = taken - last.taken
-    const lead = taken - came
-    // The first of all may be as old as one interval, so that the second seems sooner by that; and what comes close behind one that was late is on time again.
-    const isSooner = this.#lead !== undefined && lead - this.#lead > SOONER_MS && came - last.came >= this.#usual / 2
-    const isSet = passed < 0 || isSooner
-    if (!isSet) this.#usual = passed
-    this.#lead = isSet ? lead : Math.max(lead, this.#lead ?? last.taken - last.came)
-    const seconds = (isSet ? came - last.came : passed) / 1000
-    return seconds > 0 ? seconds : undefined
-  }
-}

@@ -4,8 +4,10 @@ import {
   type Client,
   PenstockError,
   type Run,
+  SampleSpacing,
   type TelemetrySample,
 } from '@penstock/client'
+import { uptimeMs } from '../contract/clock.ts'
 import type { Kpi } from '../contract/types.ts'
 import { suggestion } from '../text/names.ts'
 import { spanText } from './durations.ts'
@@ -18,7 +20,7 @@ import type { AddVerb } from './pipelines-options.ts'
 import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs.ts'
 import { untilAborted } from './streams.ts'
 import { type TargetOptions, targetOf } from './target.ts'
-import { metricsOf, rowsOf, SampleSpacing, secondsOf } from './telemetry-sample.ts'
+import { metricsOf, rowsOf, secondsOf } from './telemetry-sample.ts'
 import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
 
 interface TelemetryOptions {
@@ -124,7 +126,7 @@ async function followTelemetry(
     for await (const given of untilAborted(samples, signal)) {
       if (seen++ === 0) refuseAbsent(given, options)
       const sample = only(given, options)
-      const seconds = spacing.next(sample.timestamp) ?? 0
+      const seconds = spacing.next(sample.timestamp, uptimeMs()) ?? 0
       if (!hasEnded) show(sample, last && { sample: last, seconds }, options, live)
       last = sample
       if (seen === count && !hasEnded) over.abort()

@@ -1,6 +1,7 @@
 /** How far apart samples are, whatever becomes of the clock of the node that takes them and of the way that they come. */
+
+import { SampleSpacing } from '@penstock/client'
 import { expect, test } from 'vitest'
-import { SampleSpacing } from './telemetry-sample.ts'
 
 const START = 1_700_000_000_000
 

@@ -5,6 +5,7 @@ export { type Connection, type ConnectionOptions, connect, type SocketLike } fro
 export { type Code, type ErrorBody, type ErrorDetail, type Loss, PenstockError, type Problem } from './error.ts'
 export type { Answer, Fetch, FetchInit } from './fetch.ts'
 export * from './operations.ts'
+export { SampleSpacing } from './sample-spacing.ts'
 export type { Exchange, SocketOptions } from './socket.ts'
 export type { MessageStream, StreamOptions } from './stream.ts'
 export type * from './types.ts'

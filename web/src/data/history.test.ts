@@ -53,6 +53,29 @@ test('a clock that is set back begins a new history', () => {
   expect(last - first).toBe(1)
 })
 
+test('changes per second are those of the time that truly passed where a clock is set forward, also within what becomes one point', () => {
+  const history = new History()
+  for (const [seconds, packets, passed] of [
+    [0, 0, undefined],
+    [1, 100, 1],
+    [302, 200, 1],
+    [302.2, 220, 0.2],
+    [302.4, 240, 0.2],
+    [303.4, 340, 1],
+  ] as const)
+    history.add(at(seconds, packets), passed)
+  expect(history.values(key)).toEqual([0, 100, 200, 340])
+  expect(history.rates(key)).toEqual([undefined, ...[100, 100, 100].map((rate) => expect.closeTo(rate))])
+})
+
+test('a sample without a time is passed over, and harms no later one', () => {
+  const history = new History()
+  history.add(at(0, 0))
+  history.add({ metricCollections: [], kpis: [] })
+  history.add(at(2, 100))
+  expect(history.rates(key)).toEqual([undefined, 50])
+})
+
 test('a number that is no more there when the clock is set back has no values from before', () => {
   const history = new History()
   history.add(at(5000, 10))

@@ -47,6 +47,10 @@ function kpiNumbers(kpi: Kpi): readonly (number | string | undefined)[] {
 
 export class History {
   readonly #times = new Float64Array(MAX_POINTS)
+  /** Seconds that had truly passed at each point, from some moment on, whoever set the node's clock meanwhile. */
+  readonly #passed = new Float64Array(MAX_POINTS)
+  /** The same at the last sample. */
+  #now = 0
   readonly #metrics = new Map<string, Float64Array>()
   readonly #kpis = new Map<string, Float64Array>()
   /** How the configuration has each KPI; undefined: not told yet. */
@@ -55,15 +59,21 @@ export class History {
   /** Points written so far; the newest MAX_POINTS are there. */
   #count = 0
 
-  /** Takes a sample over. One from well before the last is of a clock that was set back: what it told before has no place beside that, and is forgotten. */
-  add({ metricCollections, kpis, timestamp }: TelemetrySample): void {
+  /**
+   * Takes a sample over, so many seconds after the one before; undefined: what their timestamps say. One from well before the last is of a clock that was set
+   * back: what it told before has no place beside that, and is forgotten.
+   */
+  add({ metricCollections, kpis, timestamp }: TelemetrySample, seconds?: number): void {
     const at = Date.parse(timestamp ?? '') / 1000
+    const since = at - this.#at(this.#count - 1)
+    this.#now += seconds ?? (Number.isFinite(since) && since > 0 ? since : 0)
     if (at < this.#at(this.#count - 1) - STEP) this.#count = 0
     if (!(at > this.#at(this.#count - 1))) return
     const isNext = this.#count < 2 || this.#at(this.#count - 1) - this.#at(this.#count - 2) >= STEP
     if (isNext) this.#count++
     const index = (this.#count - 1) % MAX_POINTS
     this.#times[index] = at
+    this.#passed[index] = this.#now
     for (const values of this.#metrics.values()) values[index] = Number.NaN
     for (const values of this.#kpis.values()) values[index] = Number.NaN
     for (const { path, metrics } of metricCollections) {
@@ -109,12 +119,12 @@ export class History {
 
   /** The change of a number per second at these times: unknown at the first, and where it fell. */
   rates(key: string): Series {
-    const times = this.times()
+    const passed = this.#read((index) => this.#passed[index] as number)
     const values = this.values(key)
     return values.map((value, i) => {
       const before = values[i - 1]
       if (value === undefined || before === undefined || value < before) return undefined
-      return (value - before) / ((times[i] as number) - (times[i - 1] as number))
+      return (value - before) / ((passed[i] as number) - (passed[i - 1] as number))
     })
   }
 

@@ -17,7 +17,7 @@ const sample = (seconds: number, packets: number) =>
   })
 
 test('what passes ports, is lost and is counted per second', () => {
-  const link = ratesBetween(sample(0, 100), sample(2, 500)).get('link')
+  const link = ratesBetween(sample(0, 100), sample(2, 500), 2).get('link')
   expect(link).toMatchObject({
     in: { packets: 200, bits: 160_000 },
     out: { packets: 100, bits: 0 },
@@ -28,10 +28,17 @@ test('what passes ports, is lost and is counted per second', () => {
 })
 
 test.each([
-  ['without a sample before', undefined],
-  ['of samples of the same time', sample(2, 100)],
-  ['where numbers fell', sample(0, 900)],
-])('%s nothing passes, and drops are counted all the same', (_, before) => {
-  const link = ratesBetween(before, sample(2, 400)).get('link')
+  ['forward', 3_602],
+  ['back', -3_598],
+])('a clock that is set %s is nothing to them', (_, now) => {
+  expect(ratesBetween(sample(0, 100), sample(now, 500), 2).get('link')?.in.packets).toBe(200)
+})
+
+test.each([
+  ['without a sample before', undefined, undefined],
+  ['where it is not known how long ago the one before was', sample(2, 100), undefined],
+  ['where numbers fell', sample(0, 900), 2],
+])('%s nothing passes, and drops are counted all the same', (_, before, seconds) => {
+  const link = ratesBetween(before, sample(2, 400), seconds).get('link')
   expect(link).toMatchObject({ in: { packets: 0, bits: 0 }, losing: 0, dropping: 0, dropped: 107 })
 })

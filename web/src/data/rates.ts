@@ -32,9 +32,15 @@ interface MutableRate {
   bits: number
 }
 
-/** The rates by component. Without a sample before, and where a number fell, nothing has passed; drops are counted all the same. */
-export function ratesBetween(before: TelemetrySample | undefined, now: TelemetrySample): RunRates {
-  const seconds = (Date.parse(now.timestamp ?? '') - Date.parse(before?.timestamp ?? '')) / 1000
+/**
+ * The rates by component; `seconds`: from the sample before. Without that, where it is not known how long ago it was, and where a number fell, nothing has passed;
+ * drops are counted all the same.
+ */
+export function ratesBetween(
+  before: TelemetrySample | undefined,
+  now: TelemetrySample,
+  seconds: number | undefined,
+): RunRates {
   const earlier = new Map(before?.metricCollections.map(({ path, metrics }) => [path, metrics]))
   return new Map(
     now.metricCollections.map(({ path, metrics }) => [path, componentRates(earlier.get(path), metrics, seconds)]),
@@ -44,7 +50,7 @@ export function ratesBetween(before: TelemetrySample | undefined, now: Telemetry
 function componentRates(
   before: Readonly<Record<string, Metric>> | undefined,
   metrics: Readonly<Record<string, Metric>>,
-  seconds: number,
+  seconds: number | undefined,
 ): ComponentRates {
   const sums = { INPUT: { packets: 0, bits: 0 }, OUTPUT: { packets: 0, bits: 0 } }
   const ports = new Map<string, MutableRate>()
@@ -54,7 +60,7 @@ function componentRates(
     const { port, role, kind, unit } = metric
     const then = before?.[name]
     const change = then === undefined ? 0 : numberOf(metric) - numberOf(then)
-    const rate = seconds > 0 && change > 0 ? change / seconds : 0
+    const rate = seconds !== undefined && change > 0 ? change / seconds : 0
     if (port !== undefined) {
       const of = ports.get(port.name) ?? { packets: 0, bits: 0 }
       ports.set(port.name, of)

@@ -3,6 +3,7 @@ import type { TelemetrySample } from '@penstock/client'
 import { History } from './history.ts'
 import { LiveStore, LiveStores } from './live.ts'
 import { type RunRates, ratesBetween } from './rates.ts'
+import { Spacing } from './spacing.ts'
 import { followTelemetry } from './telemetry.ts'
 
 export interface RunMetrics {
@@ -32,13 +33,15 @@ function historyOf(key: string): History {
 
 const stores = new LiveStores<RunMetrics>((key, onIdle) => {
   const [nodeId = '', runId = ''] = key.split('/')
+  const spacing = new Spacing()
   return new LiveStore<RunMetrics>(
     NONE,
     async (feed) => {
       const history = historyOf(key)
       await followTelemetry(nodeId, runId, feed, (sample) => {
-        history.add(sample)
-        feed.set({ sample, rates: ratesBetween(feed.get().sample, sample), history })
+        const seconds = spacing.next(sample)
+        history.add(sample, seconds)
+        feed.set({ sample, rates: ratesBetween(feed.get().sample, sample, seconds), history })
       })
     },
     onIdle,

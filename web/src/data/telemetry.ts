@@ -4,6 +4,7 @@ import { onQuarterSecond } from './frame.ts'
 import { LiveStore, LiveStores, type Reader } from './live.ts'
 import { node } from './session.ts'
 import { SharedStreams } from './shared-stream.ts'
+import { Spacing } from './spacing.ts'
 import { NO_TRAFFIC, TRAFFIC_OPTIONS, type Traffic, trafficAfter } from './traffic.ts'
 
 const streams = new SharedStreams<TelemetrySample>((key, options) => {
@@ -11,21 +12,21 @@ const streams = new SharedStreams<TelemetrySample>((key, options) => {
   return openTelemetryStream(node, { nodeId, runId }, options)
 })
 
-const traffic = new LiveStores<Traffic>(
-  (key, onIdle) =>
-    new LiveStore(
-      NO_TRAFFIC,
-      async ({ signal, set, get, opened, lost }) => {
-        const [nodeId = '', runId = ''] = key.split('/')
-        const request = { nodeId, runId, options: TRAFFIC_OPTIONS }
-        for await (const sample of openTelemetryStream(node, request, { signal, onOpen: opened, onBreak: lost })) {
-          set(trafficAfter(get(), sample))
-        }
-      },
-      onIdle,
-      onQuarterSecond,
-    ),
-)
+const traffic = new LiveStores<Traffic>((key, onIdle) => {
+  const [nodeId = '', runId = ''] = key.split('/')
+  const request = { nodeId, runId, options: TRAFFIC_OPTIONS }
+  const spacing = new Spacing()
+  return new LiveStore(
+    NO_TRAFFIC,
+    async ({ signal, set, get, opened, lost }) => {
+      for await (const sample of openTelemetryStream(node, request, { signal, onOpen: opened, onBreak: lost })) {
+        set(trafficAfter(get(), sample, spacing.next(sample)))
+      }
+    },
+    onIdle,
+    onQuarterSecond,
+  )
+})
 
 /** Tells every sample of a run, on the stream that all who ask for it share, until it ends or the feed's signal aborts. */
 export function followTelemetry(

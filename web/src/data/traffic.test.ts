@@ -29,25 +29,33 @@ const sample = (second: number, taken: number, lost: number, bytes: readonly [nu
 })
 
 test('rates are those between two samples: bits of the busiest connection, the share of packets that was lost', () => {
-  const first = trafficAfter(NO_TRAFFIC, sample(10, 1_000, 100, [5_000, 4_000]))
+  const first = trafficAfter(NO_TRAFFIC, sample(10, 1_000, 100, [5_000, 4_000]), undefined)
   expect(first.points).toEqual([])
-  const { points } = trafficAfter(first, sample(12, 1_180, 120, [7_000, 5_500]))
+  const { points } = trafficAfter(first, sample(12, 1_180, 120, [7_000, 5_500]), 2)
   expect(points).toEqual([{ bits: 8_000, packets: 90, loss: 0.1 }])
 })
 
 test('where no packet ended nothing was lost', () => {
-  const first = trafficAfter(NO_TRAFFIC, sample(0, 5, 5, [10, 10]))
-  expect(trafficAfter(first, sample(1, 5, 5, [10, 10])).points).toEqual([{ bits: 0, packets: 0, loss: 0 }])
+  const first = trafficAfter(NO_TRAFFIC, sample(0, 5, 5, [10, 10]), undefined)
+  expect(trafficAfter(first, sample(1, 5, 5, [10, 10]), 1).points).toEqual([{ bits: 0, packets: 0, loss: 0 }])
 })
 
-test('a sample of the same time adds no point', () => {
-  const first = trafficAfter(NO_TRAFFIC, sample(1, 5, 5, [10, 10]))
-  expect(trafficAfter(first, sample(1, 9, 9, [90, 90])).points).toEqual([])
+test('rates are of the time that passed, wherever the clock of the node was set meanwhile', () => {
+  const first = trafficAfter(NO_TRAFFIC, sample(10, 1_000, 100, [5_000, 4_000]), undefined)
+  for (const then of [3_612, -3_588]) {
+    const { points } = trafficAfter(first, sample(then, 1_180, 120, [7_000, 5_500]), 2)
+    expect(points).toEqual([{ bits: 8_000, packets: 90, loss: 0.1 }])
+  }
+})
+
+test('a sample of which it is not known how long after the last it was taken adds no point', () => {
+  const first = trafficAfter(NO_TRAFFIC, sample(1, 5, 5, [10, 10]), undefined)
+  expect(trafficAfter(first, sample(1, 9, 9, [90, 90]), undefined).points).toEqual([])
 })
 
 test('the last minute is kept', () => {
   let traffic = NO_TRAFFIC
   for (let second = 0; second < 2 * MAX_POINTS; second++)
-    traffic = trafficAfter(traffic, sample(second, second, 0, [0, 0]))
+    traffic = trafficAfter(traffic, sample(second, second, 0, [0, 0]), second === 0 ? undefined : 1)
   expect(traffic.points.length).toBe(MAX_POINTS)
 })

@@ -23,8 +23,6 @@ export interface Traffic {
 
 /** Sums over the run so far. */
 interface Counts {
-  /** Milliseconds since 1970. */
-  readonly at: number
   readonly consumed: number
   readonly lost: number
   /** Of each connection point. */
@@ -43,11 +41,14 @@ export const TRAFFIC_OPTIONS: TelemetryOptions = {
   portUnits: ['bytes'],
 }
 
-/** What is known after the next sample. */
-export function trafficAfter({ points, counts: before }: Traffic, sample: TelemetrySample): Traffic {
+/** What is known after the next sample, so many seconds after the one before; undefined: that is not known, and there is no point of it. */
+export function trafficAfter(
+  { points, counts: before }: Traffic,
+  sample: TelemetrySample,
+  seconds: number | undefined,
+): Traffic {
   const counts = countsOf(sample)
-  const seconds = before === undefined ? 0 : (counts.at - before.at) / 1000
-  if (before === undefined || !(seconds > 0)) return { points, counts }
+  if (before === undefined || seconds === undefined) return { points, counts }
   const packets = Math.max(0, counts.consumed - before.consumed)
   const lost = Math.max(0, counts.lost - before.lost)
   let bytes = 0
@@ -60,7 +61,7 @@ export function trafficAfter({ points, counts: before }: Traffic, sample: Teleme
   return { points: [...points.slice(1 - MAX_POINTS), point], counts }
 }
 
-function countsOf({ metricCollections, timestamp }: TelemetrySample): Counts {
+function countsOf({ metricCollections }: TelemetrySample): Counts {
   let consumed = 0
   let lost = 0
   const bytes = new Map<string, number>()
@@ -73,7 +74,7 @@ function countsOf({ metricCollections, timestamp }: TelemetrySample): Counts {
       else if (LOST.has(metric.role)) lost += numberOf(metric)
     }
   }
-  return { at: Date.parse(timestamp ?? ''), consumed, lost, bytes }
+  return { consumed, lost, bytes }
 }
 
 function numberOf({ uint64Value, int64Value, doubleValue }: Metric): number {
