@@ -211,8 +211,15 @@ async function claimBucket(plan: Plan, bucket: KV, hub: HubKey, hubId: Uint8Arra
     await bucket.put(HUB_KEY, encodeHub(hub), { previousSeq: 0, timeout: REQUEST_MS })
   } catch (error) {
     const there = await bucket.get(HUB_KEY)
-    if (there === null) throw error
-    checkHub(plan, decodeHub(there.value), hubId)
+    if (there !== null) {
+      checkHub(plan, decodeHub(there.value), hubId)
+      return
+    }
+    // That nobody answers for the keys of a bucket says nothing of JetStream: NATS lists a bucket before it takes anything into it.
+    if (!isWithoutJetStream(error)) throw error
+    throw new Error(`the bucket ${plan.bucket} takes no changes yet: it is being made, or has no leader`, {
+      cause: error,
+    })
   }
 }
 
