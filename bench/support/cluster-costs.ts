@@ -44,7 +44,6 @@ export function pictureBytes(nodes: number): number {
     stands: () => true,
     isServer: () => false,
     tell: () => {},
-    now: Date.now,
     hubTime: Date.now,
   })
   picture.endReading(new Set(), new Set())

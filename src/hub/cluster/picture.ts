@@ -36,9 +36,7 @@ export interface PictureOptions {
   /** Whether the node is a server of the hub whose lease stands. */
   readonly isServer: (nodeId: string) => boolean
   readonly tell: (event: NodeEvent) => void
-  /** Milliseconds since the epoch, by this server's clock: what is said of a node that is online. */
-  readonly now: () => number
-  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
+  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. What is said of a node that is online, and of one that goes. */
   readonly hubTime: () => number
 }
 
@@ -222,7 +220,7 @@ export class Picture {
 
   #view(nodeId: string, { member, connection, lastSeen }: Shown): Node {
     const isOnline = connection !== undefined
-    return nodeView(nodeId, member.record, isOnline, isOnline ? this.#options.now() : lastSeen)
+    return nodeView(nodeId, member.record, isOnline, isOnline ? this.#options.hubTime() : lastSeen)
   }
 }
 

@@ -137,7 +137,6 @@ export class ServerParts {
       stands: (life) => this.routes.stands(life),
       isServer: (nodeId) => nodeId === selfId || this.servers.lifeOf(nodeId) !== undefined,
       tell: (event) => tell(event),
-      now,
       hubTime,
     })
     const routes = new Routes({

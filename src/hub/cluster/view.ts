@@ -3,6 +3,7 @@ import type { Clock } from '../../contract/clock.ts'
 import { REQUEST_MS } from './buckets.ts'
 import { NotConnected } from './changes.ts'
 import type { Engine, EngineSession } from './engine.ts'
+import { EngineClock } from './engine-clock.ts'
 import { decodeLease, type EngineTime, type Revision } from './entries.ts'
 import { type Life, leaseKey } from './life.ts'
 import type { Picture } from './picture.ts'
@@ -55,8 +56,7 @@ export class View {
   /** The oldest renewal that was acknowledged and has not come back: when it was sent, and when that was known. */
   #missing: { readonly sentAt: number; readonly since: number } | undefined
   #engineTime: EngineTime = 0
-  /** When that was seen, by this server's monotonic clock. */
-  #engineTimeSeenAt = 0
+  readonly #engineClock = new EngineClock()
 
   constructor(options: ViewOptions) {
     this.#options = options
@@ -71,10 +71,9 @@ export class View {
     return this.#engineTime
   }
 
-  /** What the engine's clock says by now, as far as is known: that time stamp, and as much as has passed since; 0 before the first. */
+  /** What the engine's clock says by now, as far as is known; 0 before the first time stamp. */
   get engineNow(): EngineTime {
-    const passed = this.#options.clock.now() - this.#engineTimeSeenAt
-    return this.#engineTime === 0 ? 0 : Math.floor(this.#engineTime + passed)
+    return this.#engineClock.at(this.#options.clock.now())
   }
 
   begin(): void {
@@ -242,7 +241,7 @@ export class View {
     this.#currentAsOf = sentAt
     if (this.#missing !== undefined && sentAt >= this.#missing.sentAt) this.#missing = undefined
     this.#engineTime = at
-    this.#engineTimeSeenAt = clock.now()
+    this.#engineClock.take(at, sentAt, clock.now())
     if (!this.#isWhole) return
     servers.current(sentAt)
     onRenewal()
