@@ -18,7 +18,7 @@ import type { Admission, JoiningNode, LinkSession } from '../link/link.ts'
 import type { FactCaller, HubFact } from './facts.ts'
 import { notPending, refusal, refusalOf, unavailable, wentAway } from './join-refusals.ts'
 import { requestView } from './node-records.ts'
-import { type Asking, tooMany } from './request-limits.ts'
+import { type Asking, RequestsExhausted, tooMany } from './request-limits.ts'
 import type { MemberPlace, RequestDecision, RequestStore, WaitEnd, Waiter } from './request-store.ts'
 
 export interface JoinRequestsOptions {
@@ -112,8 +112,11 @@ export class JoinRequests {
   /** Raises a request, or goes on with one, and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
   async join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission> {
     const { store, timeout } = this.#options
+    const { nodeId } = joiner
     const network = networkOf(joiner.remoteAddress)
-    const refused = tooMany(joiner.nodeId, network, this.#unanswered())
+    // It may go on with that one, which is among those that are counted.
+    const asksElsewhere = this.#asksElsewhere(nodeId)
+    const refused = tooMany(nodeId, network, this.#unanswered(), !asksElsewhere)
     if (refused !== undefined) return refusal('TOO_MANY', refused)
     let raised: Raised | undefined
     const waiter: Waiter = {
@@ -121,6 +124,10 @@ export class JoinRequests {
       network,
       timeout,
       withdrawn,
+      requireRoom: () => {
+        const refused = asksElsewhere ? tooMany(nodeId, network, this.#unanswered(waiter), true) : undefined
+        if (refused !== undefined) throw new RequestsExhausted(refused)
+      },
       raised: (id, left) => {
         this.#raising.delete(waiter)
         raised = this.#start(id, joiner, left, withdrawn)
@@ -135,6 +142,7 @@ export class JoinRequests {
     try {
       await store.wait(waiter)
     } catch (error) {
+      if (error instanceof RequestsExhausted) return refusal('TOO_MANY', error.message)
       if (!mayPass(error)) throw error
       if (error instanceof NotStored) this.#options.onError('a request to join could not be raised', error)
       return unavailable(error)
@@ -193,9 +201,21 @@ export class JoinRequests {
     if (raised !== undefined) tell(raised, { type: 'LEAVE_BEHIND' })
   }
 
-  *#unanswered(): Iterable<Asking> {
+  /** Whether a request of this node is open that does not wait here, as of one whose server has gone. */
+  #asksElsewhere(nodeId: string): boolean {
+    for (const open of this.#options.store.open()) {
+      if (open.nodeId === nodeId && !this.#raised.has(open.id)) return true
+    }
+    return false
+  }
+
+  /** `before`: without it, and those that have come later. */
+  *#unanswered(before?: Waiter): Iterable<Asking> {
     yield* this.#options.store.open()
-    for (const { joiner, network } of this.#raising) yield { nodeId: joiner.nodeId, network }
+    for (const waiter of this.#raising) {
+      if (waiter === before) return
+      yield { nodeId: waiter.joiner.nodeId, network: waiter.network }
+    }
   }
 
   async #admission(raised: Raised): Promise<Admission> {

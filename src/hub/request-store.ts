@@ -30,6 +30,8 @@ export interface Waiter {
   readonly timeout: number
   /** Aborts when the node goes away. */
   readonly withdrawn: AbortSignal
+  /** To be called before a new request is raised for a node that has one elsewhere. Throws RequestsExhausted where as many are open as may be. */
+  requireRoom(): void
   /** Its request is open, before anybody is shown it; `left`: the milliseconds that it still has. Called once at most. */
   raised(id: bigint, left: number): void
   /** It was decided, or is waited for elsewhere, and not by `decide` here. */
@@ -45,7 +47,7 @@ export interface RequestStore {
   follow(listener: (request: OpenRequest) => void): void
   /**
    * A node waits here: raises a request of it, or goes on with one of it whose server is gone, which keeps its id and its time. Resolves once the waiter knows
-   * that it was raised, or has gone. Throws UNAVAILABLE and UNKNOWN.
+   * that it was raised, or has gone. Throws RequestsExhausted, UNAVAILABLE and UNKNOWN.
    */
   wait(waiter: Waiter): Promise<void>
   /** Decides an open request; resolves, once that cannot be lost, to the verdict that counts; undefined: there is none now. Throws as `wait` does. */

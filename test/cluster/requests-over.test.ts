@@ -1,6 +1,9 @@
 /** Requests to join a hub of several servers when time runs out or a server goes: withdrawn, taken up again elsewhere, answered meanwhile. */
 import { expect, test } from 'vitest'
-import { newIdentity } from '../../src/link/identity.ts'
+import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
+import type { RequestEntry } from '../../src/hub/cluster/entries.ts'
+import { MAX_PENDING_PER_ADDRESS } from '../../src/hub/request-limits.ts'
+import { type Identity, newIdentity } from '../../src/link/identity.ts'
 import { recordOf } from '../harness/registries.ts'
 import { settle, until } from '../harness/waiting.ts'
 import { MINUTES_5, onlyRequest, server } from './request-servers.ts'
@@ -37,6 +40,27 @@ test('a server that goes: its request goes on at another with its id and what wa
   expect(took).toBeGreaterThan(11_900)
   expect(took).toBeLessThan(60_000)
   expect(b.shown).toEqual([id])
+})
+
+test('as many wait at a server that goes as may from one address: all of them go on at another, and nobody else is let ask', async () => {
+  const a = await server('a')
+  const b = await server('b')
+  const nodes = Array.from({ length: MAX_PENDING_PER_ADDRESS }, () => newIdentity())
+  for (const node of nodes) void a.join(node)
+  await until(() => b.pending().length === nodes.length)
+  const ids = b.pending()
+  // That of a server that stands is not gone on with: it would be one more.
+  await expect(b.join(nodes[0] as Identity).dialled).rejects.toMatchObject({ reason: 'TOO_MANY' })
+  await a.close()
+  const joins = nodes.map((node) => b.join(node))
+  await expect(b.join(newIdentity()).dialled).rejects.toMatchObject({ reason: 'TOO_MANY' })
+  const { requests } = b.registry as ClusterRegistry
+  await until(() => [...requests.known()].every(([, [request]]) => requests.hasWaiter(request as RequestEntry)))
+  await expect(b.join(nodes[0] as Identity).dialled).rejects.toMatchObject({ reason: 'TOO_MANY' })
+  expect(b.pending()).toEqual(ids)
+  expect(b.shown).toEqual(ids)
+  for (const id of ids) await b.answer(id, false)
+  for (const { dialled } of joins) await expect(dialled).rejects.toMatchObject({ reason: 'REJECTED' })
 })
 
 test('clocks of servers that differ by two hours change nothing about how long a request waits', async () => {

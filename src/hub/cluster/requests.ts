@@ -90,7 +90,9 @@ export class ClusterRequests implements RequestStore {
     try {
       await members.change(nodeId, (entry) => {
         const wait = { key, record, network, timeout, waiter: token, life: places.life() }
-        return waitHere(entry, wait, (request) => this.#isLeft(request))
+        const isLeft = (request: RequestEntry) => this.#isLeft(request)
+        if (!entry.requests.some(isLeft)) waiter.requireRoom()
+        return waitHere(entry, wait, isLeft)
       })
       await raised
     } catch (error) {
