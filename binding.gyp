@@ -11,6 +11,7 @@
         "src/dataplane/native/poller.cc",
         "src/dataplane/native/hangup.cc",
         "src/dataplane/native/address.cc",
+        "src/dataplane/native/answering_address.cc",
         "src/dataplane/native/udp.cc",
         "src/dataplane/native/udp_follow.cc",
         "src/dataplane/native/udp_receive.cc",

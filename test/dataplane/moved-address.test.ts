@@ -1,4 +1,4 @@
-/** Connected sockets follow the way to their peers: when the machine's addresses or routes change, they keep their ports and hear nobody else. */
+/** From where sockets send: connected ones follow the way to their peers when the machine's addresses or routes change, others answer from where they were asked. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -64,3 +64,18 @@ describe.skipIf(!possible)('a connected socket that was given no particular addr
     110_000,
   )
 })
+
+it.skipIf(!possible)(
+  'a socket at all addresses answers from the one where it was asked, as long as the machine has it',
+  () => {
+    const own = { udp4: '127.0.0.1', udp6: '::1' }
+    expect(said('answering-address.mjs')).toEqual({
+      unasked: own,
+      lost: own,
+      warnings: [],
+      end: 'STOPPED',
+      descriptors: 0,
+    })
+  },
+  60_000,
+)

@@ -224,6 +224,8 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   const int on = 1;
   udp->arrivalTimes = options.arrivalTimes && setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
   udp->trains = options.trains;
+  const bool isAtAny = !options.hasLocal || isAnyAddress(options.local);
+  if (isAtAny && !options.hasRemote && AnsweringAddresses::ask(fd, options.family)) udp->answers = std::make_unique<AnsweringAddresses>();
   return adopt(arguments, owner, std::move(udp));
 }
 

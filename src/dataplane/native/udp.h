@@ -3,9 +3,11 @@
 #include <netinet/in.h>
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "address.h"
+#include "answering_address.h"
 #include "descriptors.h"
 #include "memory.h"
 
@@ -72,6 +74,9 @@ struct Udp : Descriptor {
 
   /** What came in trains that had more segments than the last call could take. */
   std::deque<Spill> spills;
+
+  /** Of one that is bound to all addresses of the machine and has no peer of its own; null: the kernel's choice is right. */
+  std::unique_ptr<AnsweringAddresses> answers;
 
   /** Set once the device refused UDP_SEGMENT (EIO: it cannot checksum). */
   bool gsoRefused = false;

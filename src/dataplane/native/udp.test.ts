@@ -244,6 +244,38 @@ for (const [name, backend] of backends) {
   }
 }
 
+test.each(backends.flatMap(([name, backend]) => ([4, 6] as const).map((family) => [name, family, backend] as const)))(
+  '%s over IPv%i at all addresses answers each peer from the one where it was heard',
+  (_, family, backend) => {
+    const memory = packetMemory(SLOTS)
+    const id = register(memory)
+    const counters = ioCounters()
+    const local = { address: family === 6 ? '::' : '0.0.0.0', port: 0 }
+    const server = native.udpOpen(owner, { backend, family, local, mtu: 1500, bufferBytes: 4 << 20 })
+    const { port } = native.udpAddress(server)
+    // To 127.0.0.1, where both come from, the kernel would answer from there: the sockets would not hear it.
+    const clients = ['127.0.0.2', '127.3.2.1', '127.0.0.1'].map((address) =>
+      native.udpOpen(owner, { backend, family: 4, remote: { address, port }, mtu: 1500, bufferBytes: 4 << 20 }),
+    )
+    const sizes = [...Array.from({ length: 40 }, () => 1000), 7, 0, 30]
+    for (let round = 0; round < 3; round++) {
+      for (const client of clients) {
+        const packets = sizes.map((size, i) => packetOf(memory, pattern(size, i + round)))
+        sendAll(client, id, packets, counters)
+      }
+      sendAll(server, id, receiveAll(server, id, clients.length * sizes.length, counters), counters)
+      for (const client of clients) {
+        const handles = receiveAll(client, id, sizes.length, counters)
+        expect(handles.map((handle) => memory.length[handle])).toEqual(sizes)
+        for (const [i, handle] of handles.entries())
+          expect(bytesOf(memory, handle)).toEqual(pattern(sizes[i]!, i + round))
+        for (const handle of handles) freePacket(memory, handle)
+      }
+    }
+    expect(complaints(counters)).toEqual([])
+  },
+)
+
 describe('LINUX trains', () => {
   test('sizes that change from train to train, against the prediction of the last', () => {
     const memory = packetMemory(SLOTS)

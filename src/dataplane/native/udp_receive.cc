@@ -18,6 +18,8 @@ constexpr int kMaxErrors = 16;  // pending socket errors read in one call
 /** Packets that are worth a breath of their own, three long trains and more: a call that has them may leave it to the next whether there are more. */
 constexpr int32_t kMinPackets = 160;
 constexpr int32_t kMaxUnasked = 15;
+/** For how long the segments are, when it came, and where to, of both families. */
+constexpr size_t kControlBytes = 192;
 /** A datagram that the kernel says to have waited for longer counts as arrived now: somebody may have set the clock. */
 constexpr int64_t kMaxWaitNs = 20000000;
 
@@ -53,6 +55,12 @@ struct Receive {
     const int32_t longest = std::max(socket.longest, 1);
     const int32_t missing = std::max(enough - trains, (kMinPackets - taken + longest - 1) / longest);
     return std::max(1, std::min({kMaxWhole, (max - taken) / longest, missing}));
+  }
+
+  /** Who sent what came with `header`, as a record; the socket answers it from where it came to. */
+  void writeSender(const sockaddr_storage& from, msghdr& header, uint8_t* remote) const {
+    writeRemote(from, remote);
+    if (socket.answers) socket.answers->heard(remote, header);
   }
 
   /** Takes one free slot; -1 when there is none or the stack is damaged. */
@@ -189,12 +197,13 @@ void predict(Udp& socket, int32_t segment, int32_t segments, int32_t size, bool 
 }
 
 /**
- * Gives out what was received in one piece into the train `whole`, which nobody else has: `size` bytes of datagrams of `segment`. False when none of them lies there
+ * Gives out what was received with `header` in one piece into the train `whole`, which nobody else has: `size` bytes. False when none of them lies there
  * any more: they were copied, wait with the socket, or the bookkeeping is damaged.
  */
-bool deliverWhole(Receive& receive, const Memory& memory, int32_t whole, int32_t size, int32_t segment, const sockaddr_storage& from) {
+bool deliverWhole(Receive& receive, const Memory& memory, int32_t whole, int32_t size, msghdr& header, const sockaddr_storage& from) {
   uint8_t remote[kRemoteBytes];
-  writeRemote(from, remote);
+  receive.writeSender(from, header, remote);
+  int32_t segment = segmentOf(header);
   if (segment <= 0 || segment >= size) segment = size;
   const int32_t segments = size > segment ? (size + segment - 1) / segment : 1;
   predict(receive.socket, segment, segments, size, false);
@@ -248,7 +257,7 @@ Next receiveWhole(Receive& receive, const int32_t* wholes, int32_t wanted, int* 
   iovec iov[kMaxWhole];
   mmsghdr messages[kMaxWhole];
   sockaddr_storage from[kMaxWhole];
-  alignas(cmsghdr) uint8_t control[kMaxWhole][128];
+  alignas(cmsghdr) uint8_t control[kMaxWhole][kControlBytes];
   for (int32_t i = 0; i < wanted; i++) {
     iov[i] = {memory.trainAt(wholes[i]), kTrainBytes};
     msghdr& header = messages[i].msg_hdr;
@@ -267,7 +276,7 @@ Next receiveWhole(Receive& receive, const int32_t* wholes, int32_t wanted, int* 
   memory.takeTrains(count);
   for (int i = 0; i < count; i++) {
     const auto size = static_cast<int32_t>(messages[i].msg_len);
-    if (!deliverWhole(receive, memory, wholes[i], size, segmentOf(messages[i].msg_hdr), from[i])) memory.putTrain(wholes[i]);
+    if (!deliverWhole(receive, memory, wholes[i], size, messages[i].msg_hdr, from[i])) memory.putTrain(wholes[i]);
   }
   return count < wanted ? Next::stop : Next::go;
 }
@@ -283,7 +292,7 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
   int32_t slots[kMaxSegments];
   int32_t wholes[kMaxWhole];
   iovec iov[kMaxSegments + 1];
-  alignas(cmsghdr) uint8_t control[128];
+  alignas(cmsghdr) uint8_t control[kControlBytes];
   sockaddr_storage from;
   uint8_t remote[kRemoteBytes];
   int errors = 0;
@@ -330,7 +339,7 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
       return next;
     }
     receive.trains++;
-    writeRemote(from, remote);
+    receive.writeSender(from, message, remote);
     int32_t segment = segmentOf(message);
     const int32_t size = static_cast<int32_t>(bytes);
     if (segment <= 0 || segment >= size) segment = size;
@@ -394,6 +403,7 @@ Next receiveSeveral(Receive& receive) {
   iovec iov[kMaxMessages];
   mmsghdr messages[kMaxMessages];
   sockaddr_storage names[kMaxMessages];
+  alignas(cmsghdr) uint8_t control[kMaxMessages][kControlBytes];
   uint8_t remote[kRemoteBytes];
   int errors = 0;
   while (receive.seen < receive.max) {
@@ -416,6 +426,9 @@ Next receiveSeveral(Receive& receive) {
       messages[i].msg_hdr.msg_namelen = sizeof names[i];
       messages[i].msg_hdr.msg_iov = &iov[i];
       messages[i].msg_hdr.msg_iovlen = 1;
+      if (!receive.socket.answers) continue;
+      messages[i].msg_hdr.msg_control = control[i];
+      messages[i].msg_hdr.msg_controllen = sizeof control[i];
     }
     const int count = receiveMessages(receive.socket.fd, messages, static_cast<unsigned>(want), MSG_DONTWAIT);
     if (count < 0) {
@@ -432,7 +445,7 @@ Next receiveSeveral(Receive& receive) {
         memory.release(slots[i]);
         continue;
       }
-      writeRemote(names[i], remote);
+      receive.writeSender(names[i], messages[i].msg_hdr, remote);
       receive.deliver(slots[i], static_cast<int32_t>(messages[i].msg_len), remote);
     }
     if (count < want) return Next::stop;
@@ -440,7 +453,7 @@ Next receiveSeveral(Receive& receive) {
   return Next::stop;
 }
 
-/** recvfrom, one datagram a call. */
+/** recvmsg, one datagram a call. */
 Next receiveSingles(Receive& receive) {
   const Memory& memory = receive.memory;
   uint8_t remote[kRemoteBytes];
@@ -449,9 +462,16 @@ Next receiveSingles(Receive& receive) {
     const int32_t handle = receive.pop();
     if (handle < 0) return receive.damaged ? Next::stop : Next::go;
     sockaddr_storage from;
-    socklen_t length = sizeof from;
-    const ssize_t size = recvfrom(receive.socket.fd, memory.fresh(handle), static_cast<size_t>(receive.limit),
-                                  MSG_DONTWAIT | MSG_TRUNC, reinterpret_cast<sockaddr*>(&from), &length);
+    alignas(cmsghdr) uint8_t control[kControlBytes];
+    iovec iov{memory.fresh(handle), static_cast<size_t>(receive.limit)};
+    msghdr message{};
+    message.msg_name = &from;
+    message.msg_namelen = sizeof from;
+    message.msg_iov = &iov;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t size = recvmsg(receive.socket.fd, &message, MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 || size > receive.limit) memory.release(handle);
     if (size < 0) {
       const Next next = afterError(receive, &errors);
@@ -464,7 +484,7 @@ Next receiveSingles(Receive& receive) {
       continue;
     }
     receive.stamp();
-    writeRemote(from, remote);
+    receive.writeSender(from, message, remote);
     receive.deliver(handle, static_cast<int32_t>(size), remote);
   }
   return Next::stop;

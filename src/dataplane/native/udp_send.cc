@@ -10,7 +10,8 @@ namespace penstock {
 
 namespace {
 
-constexpr size_t kControlBytes = CMSG_SPACE(sizeof(uint16_t));
+/** For how long the segments are, and where it is sent from. */
+constexpr size_t kControlBytes = CMSG_SPACE(sizeof(uint16_t)) + kSourceControlBytes;
 constexpr unsigned kMaxMessages = 1024;
 
 enum class Sent { yes, refused, blocked };
@@ -101,25 +102,31 @@ struct Send {
   bool message(size_t slot, const SendGroup& group) {
     msghdr& header = state.messages[slot].msg_hdr;
     header = {};
+    const in6_addr* source = nullptr;
     if (!socket.connected) {
       const int32_t first = loadOnce(handles + group.first);
       if (first < 0 || first >= memory.slots) return false;
       header.msg_namelen = readRemote(memory.remoteOf(first), socket.family, &state.names[slot]);
       if (header.msg_namelen == 0) return false;
       header.msg_name = &state.names[slot];
+      if (socket.answers) source = socket.answers->of(memory.remoteOf(first));
     }
+    uint8_t* const control = &state.controls[slot * kControlBytes];
+    size_t used = 0;
     header.msg_iov = &state.iovecs[group.piece];
     header.msg_iovlen = group.pieces;
     if (group.packets > 1) {
-      header.msg_control = &state.controls[slot * kControlBytes];
-      header.msg_controllen = kControlBytes;
-      auto* part = reinterpret_cast<cmsghdr*>(header.msg_control);
+      auto* part = reinterpret_cast<cmsghdr*>(control);
       part->cmsg_level = IPPROTO_UDP;
       part->cmsg_type = UDP_SEGMENT;
       part->cmsg_len = CMSG_LEN(sizeof(uint16_t));
       const uint16_t segment = static_cast<uint16_t>(group.size);
       memcpy(CMSG_DATA(part), &segment, sizeof segment);
+      used = CMSG_SPACE(sizeof segment);
     }
+    if (source) used += AnsweringAddresses::fillIn(*source, control + used);
+    header.msg_control = used > 0 ? control : nullptr;
+    header.msg_controllen = used;
     return true;
   }
 
@@ -148,25 +155,47 @@ struct Send {
   /** Sends one packet by itself, retrying once after an error that an earlier datagram left behind. */
   Sent single(size_t index, bool retried) {
     sockaddr_storage name;
-    socklen_t length = 0;
+    alignas(cmsghdr) uint8_t control[kSourceControlBytes];
     Packet it;
     if (!memory.packet(loadOnce(handles + index), &it)) return refused(EFAULT);
+    iovec piece{it.data, static_cast<size_t>(it.length)};
+    msghdr header{};
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
     if (!socket.connected) {
-      length = readRemote(memory.remoteOf(it.handle), socket.family, &name);
-      if (length == 0) return refused(unaddressed(it.handle));
+      const uint8_t* const remote = memory.remoteOf(it.handle);
+      header.msg_namelen = readRemote(remote, socket.family, &name);
+      if (header.msg_namelen == 0) return refused(unaddressed(it.handle));
+      header.msg_name = &name;
+      const in6_addr* const source = socket.answers ? socket.answers->of(remote) : nullptr;
+      if (source) {
+        header.msg_controllen = AnsweringAddresses::fillIn(*source, control);
+        header.msg_control = control;
+      }
     }
+    bool fromAny = false;
     for (;;) {
-      const ssize_t sent = sendto(socket.fd, it.data, static_cast<size_t>(it.length), MSG_DONTWAIT | MSG_NOSIGNAL,
-                                  length ? reinterpret_cast<sockaddr*>(&name) : nullptr, length);
-      if (sent >= 0) return Sent::yes;
+      const ssize_t sent = sendmsg(socket.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent >= 0) {
+        if (fromAny) socket.answers->forget(memory.remoteOf(it.handle));
+        return Sent::yes;
+      }
       if (errno == EINTR) continue;
       if (blocked()) return Sent::blocked;
+      if (header.msg_control && mayLackSource()) {
+        header.msg_control = nullptr;
+        header.msg_controllen = 0;
+        fromAny = true;
+        continue;
+      }
       if (!leftover() || retried) return refused(errno);
       reported();
       retried = true;
     }
   }
 
+  /** The machine may have lost the address that was to be sent from. */
+  static bool mayLackSource() { return errno == EINVAL || errno == ENETUNREACH || errno == EADDRNOTAVAIL; }
   static bool blocked() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM; }
   /** ICMP errors are reported at the next send, which is then not carried out. */
   static bool leftover() {
@@ -212,13 +241,14 @@ struct Send {
           counters[kSendBlocked]++;
           return done;
         }
-        if (leftover() && !retried) {
+        const bool asOne = !(socket.answers && mayLackSource());
+        if (asOne && leftover() && !retried) {
           reported();
           retried = true;
           continue;
         }
         // A path MTU below the segment size, or a device that cannot checksum, refuses the group but not its packets.
-        if (length > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+        if (!asOne || (length > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP))) {
           if (errno == EIO) socket.gsoRefused = true;
           const size_t consumed = singly(done, length, retried);
           done += consumed;
