@@ -2,7 +2,7 @@
  * `npm run test:long [-- --seconds N] [--inputs N] [--seed N] [NAME …]`: the rounds that find more the longer they last, one after the
  * other, N seconds each (PENSTOCK_LONG_SECONDS, else 600). With --inputs each decoder or parser of a round gets that many, however long it
  * takes, or for as long as --seconds says; dashboard-heap as many updates, which are those of a day without it.
- * cluster-storm has 50 rounds unless --seconds is given.
+ * cluster-storm has 50 rounds, cluster-partitions 10, unless --seconds is given.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +12,7 @@ const ROUNDS = {
   sanitize: { script: 'sanitize/sanitize.mjs' },
   storm: { script: 'storm/storm.mjs' },
   'cluster-storm': { script: 'storm/storm.mjs', args: ['cluster-storm'], rounds: 50 },
+  'cluster-partitions': { script: 'storm/storm.mjs', args: ['cluster-partitions'], rounds: 10 },
   'http-fuzz': { script: 'api/http-fuzz.mjs' },
   'pipeline-churn': { script: 'api/pipeline-churn.mjs' },
   'dashboard-heap': { script: 'fuzz.mjs', args: ['browser/heap'], countsInputs: true },

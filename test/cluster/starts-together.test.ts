@@ -8,6 +8,7 @@ import { closing, start } from './server-rig.ts'
 const NAMES = ['a', 'b', 'c']
 /** Within which they start, milliseconds: about as long as NATS takes to make a bucket. */
 const SPREAD_MS = 30
+
 test.each([
   { on: 'one NATS server', nats: () => Nats.alone(), replicas: 1, hubs: 60 },
   { on: 'three NATS servers as a cluster', nats: () => Nats.three(), replicas: 3, hubs: 4 },

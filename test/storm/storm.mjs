@@ -1,13 +1,17 @@
 /**
  * `npm run test:storm [-- --seconds N] [--rounds N] [--seed N] [FOLDER]`: storms of the length of the suite's, one after the other, for N seconds
- * (300) or N rounds, at least one; each with the next seed, which is printed. `--seed` begins with that one. FOLDER of test: storm, or
- * cluster-storm, of which each round is one storm over registries and a longer one over whole nodes.
+ * (300) or N rounds, at least one; each with the next seed, which is printed. `--seed` begins with that one. FOLDER of test: storm,
+ * cluster-storm, of which each round is one storm over registries and a longer one over whole nodes, or cluster-partitions.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const TESTS = { storm: ['storm.test.ts'], 'cluster-storm': ['storm.test.ts', 'hub-storm.test.ts'] }
+const TESTS = {
+  storm: ['storm.test.ts'],
+  'cluster-storm': ['storm.test.ts', 'hub-storm.test.ts'],
+  'cluster-partitions': ['partitions.test.ts'],
+}
 const options = { seconds: { type: 'string' }, rounds: { type: 'string' }, seed: { type: 'string' } }
 const { values, positionals } = parseArgs({ options, allowPositionals: true })
 const [folder = 'storm'] = positionals
