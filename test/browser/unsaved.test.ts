@@ -1,7 +1,7 @@
 /** What is typed in a browser and not stored yet: it stays until it is given up, step by step, as it was typed. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
 import { startReal } from '../hub/callers.ts'
@@ -122,6 +122,11 @@ describeInBrowser('what is typed', () => {
     sink: { traffic_sink: { input: 'b' } },
   })
 
+  async function middleOf(locator: Locator): Promise<[x: number, y: number]> {
+    const { x = 0, y = 0, width = 0, height = 0 } = (await locator.boundingBox()) ?? {}
+    return [x + width / 2, y + height / 2]
+  }
+
   const configOf = async (id: string) => JSON.parse((await node.get(id)).jsonConfig)
 
   test.each(['\n', '\r\n'])('leaves a variable with the line breaks %j as it was', async (breaks) => {
@@ -151,6 +156,100 @@ describeInBrowser('what is typed', () => {
     await page.getByLabel('Setup').fill('echo one\necho three')
     await apply()
     expect(await lossAndCmd()).toEqual([0.5, `echo one${breaks}echo three`])
+    await close(view)
+  })
+
+  /** Holds the page's calls of `method` back until the function returned is called. */
+  async function hold(page: Page, method: string): Promise<() => void> {
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/\/pipelines(\/[^/]+)?$/, async (route) => {
+      if (route.request().method() === method) await released
+      await route.continue()
+    })
+    return release
+  }
+
+  const lossOf = async (id: string) => (await configOf(id)).engine_config.pipeline.loss.uniform_loss.loss_prob
+
+  test('stays in the editor when an update is answered after its dialog was closed', async () => {
+    const id = await node.create(lossy(0.25), { name: 'slow' })
+    const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/edit`)
+    const { page } = view
+    const release = await hold(page, 'PUT')
+    await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).locator('header').click()
+    const loss = page.getByLabel(/^loss_prob/)
+    const save = page.getByRole('button', { name: 'Save', exact: true })
+    const dialog = page.getByRole('dialog')
+    await loss.fill('0.5')
+    await save.click()
+    await dialog.getByRole('button', { name: 'Update' }).click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await loss.fill('0.75')
+    release()
+    await page.locator('.toast', { hasText: 'slow is updated' }).waitFor()
+    expect(await lossOf(id)).toBe(0.5)
+    expect(await loss.inputValue()).toBe('0.75')
+    // It is as what was stored when it was begun, and was changed by nobody else.
+    await page.getByText('changed meanwhile').waitFor({ state: 'detached' })
+    await save.click()
+    await dialog.getByRole('button', { name: 'Update' }).click()
+    await page.getByRole('heading', { name: 'slow', exact: true }).waitFor()
+    expect(await lossOf(id)).toBe(0.75)
+    await close(view)
+  })
+
+  test('stays in the text of a configuration when an update is answered after its dialog was closed', async () => {
+    const id = await node.create(lossy(0.25), { name: 'slow text' })
+    const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/configuration`)
+    const { page } = view
+    const release = await hold(page, 'PUT')
+    const text = page.locator('.cm-content')
+    const [dialog, update] = [page.getByRole('dialog'), page.getByRole('button', { name: 'Update', exact: true })]
+    const replaceText = async (loss: number): Promise<void> => {
+      await text.click()
+      await page.keyboard.press('Control+a')
+      await page.keyboard.press('Delete')
+      await page.keyboard.insertText(JSON.stringify({ engine_config: { pipeline: lossy(loss) } }))
+    }
+    await replaceText(0.5)
+    await update.click()
+    await dialog.getByRole('button', { name: 'Update' }).click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await replaceText(0.75)
+    release()
+    await page.locator('.toast', { hasText: 'slow text is updated' }).waitFor()
+    expect(await lossOf(id)).toBe(0.5)
+    expect(await text.textContent()).toContain('0.75')
+    await update.click()
+    await dialog.getByRole('button', { name: 'Update' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await lossOf(id)).toBe(0.75)
+    await close(view)
+  })
+
+  test('cannot be typed into the editor while a pipeline is created, and can once that is refused', async () => {
+    const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/editor`, { failsRequests: true })
+    const { page } = view
+    const release = await hold(page, 'POST')
+    const [name, create] = [
+      page.getByLabel('Name of the pipeline'),
+      page.getByRole('button', { name: 'Create' }).first(),
+    ]
+    await name.fill('new')
+    await page.getByLabel('Search components').fill('traffic_sink')
+    await page.keyboard.press('Enter')
+    await create.click()
+    await page.locator('.editor[inert]').waitFor()
+    await page.mouse.click(...(await middleOf(name)))
+    await page.keyboard.type('er')
+    expect(await name.inputValue()).toBe('new')
+    release()
+    await page.locator('.toast', { hasText: 'It was not created' }).waitFor()
+    expect(await create.evaluate((button) => button === document.activeElement)).toBe(true)
+    await name.fill('newer')
     await close(view)
   })
 

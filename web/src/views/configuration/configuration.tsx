@@ -31,8 +31,9 @@ export default function Configuration({ nodeId, pipeline, isGone }: Props) {
   const [base, setBase] = useState(stored)
   const [isUpdating, setUpdating] = useState(false)
   const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
-  const [isCreated, setCreated] = useState(false)
-  const isDirty = text !== base && !isCreated
+  /** The text that a new pipeline was made of. */
+  const [created, setCreated] = useState<string>()
+  const isDirty = text !== base && text !== created
   const hasMoved = stored !== base
   useLeaveGuard(isDirty)
 
@@ -59,7 +60,7 @@ export default function Configuration({ nodeId, pipeline, isGone }: Props) {
             Discard changes
           </button>
           {isGone ? (
-            <CreateAnew nodeId={nodeId} settings={settings} onCreated={() => setCreated(true)} />
+            <CreateAnew nodeId={nodeId} settings={settings} onCreated={() => setCreated(text)} />
           ) : (
             <button
               type="button"
@@ -90,9 +91,10 @@ export default function Configuration({ nodeId, pipeline, isGone }: Props) {
           id={pipeline.id}
           settings={settings}
           isStale={hasMoved}
-          onUpdated={({ jsonConfig, name }) => {
-            setUpdating(false)
-            setText(jsonConfig)
+          onUpdated={({ jsonConfig, name }, isShown) => {
+            if (isShown) setUpdating(false)
+            // What was typed since stays.
+            setText((now) => (now === text ? jsonConfig : now))
             setBase(jsonConfig)
             tell(`${nameText(name)} is updated`)
           }}

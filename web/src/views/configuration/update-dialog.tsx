@@ -12,6 +12,8 @@ import { failureOf } from '../../data/live.ts'
 import { node } from '../../data/session.ts'
 import type { Settings } from '../../data/settings.ts'
 import { Failure } from '../../parts/failure.tsx'
+import { nameText } from '../../parts/format.ts'
+import { tellFailure } from '../../parts/toasts.tsx'
 import './update-dialog.css'
 
 interface Props {
@@ -20,7 +22,8 @@ interface Props {
   readonly settings: Settings
   /** Somebody else has stored other settings since these were begun. */
   readonly isStale: boolean
-  readonly onUpdated: (pipeline: Pipeline) => void
+  /** The node has the settings; `isShown` is false where the dialog was closed meanwhile: more may be typed by then. */
+  readonly onUpdated: (pipeline: Pipeline, isShown: boolean) => void
   readonly onClose: () => void
 }
 
@@ -44,10 +47,12 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
     setFailure(undefined)
     try {
       const { pipeline } = await updatePipeline(node, { nodeId, id, ...settings, forceRestart: restarts })
+      const isShown = dialog.current !== null
       // Closed by itself it gives the focus back.
       dialog.current?.close()
-      if (pipeline !== undefined) onUpdated(pipeline)
+      if (pipeline !== undefined) onUpdated(pipeline, isShown)
     } catch (error) {
+      if (dialog.current === null) tellFailure(`${nameText(settings.name)} was not updated`, error)
       setFailure(failureOf(error))
       setBusy(false)
     }

@@ -16,29 +16,35 @@ interface Props {
   readonly settings: Settings
   readonly isDirty: boolean
   readonly isStale: boolean
-  /** The node has it: nothing is lost any more by leaving. */
-  readonly onStored: () => void
+  readonly isCreating: boolean
+  readonly onCreating: (isCreating: boolean) => void
+  /** The node has taken the settings, and what it has now: of those nothing is lost any more by leaving. */
+  readonly onStored: (settings: Settings, after: Pipeline) => void
 }
 
-export function Saving({ nodeId, pipeline, settings, isDirty, isStale, onStored }: Props) {
+export function Saving(props: Props) {
+  const { nodeId, pipeline, settings, isDirty, isStale, isCreating, onCreating, onStored } = props
   const [updating, setUpdating] = useState<Settings>()
-  const [isBusy, setBusy] = useState(false)
-  const leave = (pipelineId: string): void => {
+  const leave = (sent: Settings, after: Pipeline): void => {
     // The page has to know that nothing is lost before it is left.
-    flushSync(onStored)
-    go({ view: 'pipeline', nodeId, pipelineId })
+    flushSync(() => onStored(sent, after))
+    go({ view: 'pipeline', nodeId, pipelineId: after.id })
   }
-  const create = async (isStarted: boolean): Promise<void> => {
-    setBusy(true)
+  const create = async (button: HTMLButtonElement, isStarted: boolean): Promise<void> => {
+    onCreating(true)
     try {
       const { pipeline: made } = await createPipeline(node, { nodeId, ...settings })
       if (made === undefined) return
       tell(`${nameText(settings.name)} is created`)
       if (isStarted) await start(nodeId, made)
-      leave(made.id)
+      // Who has left meanwhile stays where they are.
+      if (button.isConnected) leave(settings, made)
     } catch (error) {
       tellRefusal(failureOf(error))
-      setBusy(false)
+    } finally {
+      flushSync(() => onCreating(false))
+      // What could not be used meanwhile has lost the keyboard.
+      button.focus()
     }
   }
   if (pipeline === undefined) {
@@ -47,10 +53,20 @@ export function Saving({ nodeId, pipeline, settings, isDirty, isStale, onStored 
         <a className="button" href="#/">
           Cancel
         </a>
-        <button type="button" className="button" disabled={isBusy} onClick={() => create(false)}>
+        <button
+          type="button"
+          className="button"
+          disabled={isCreating}
+          onClick={(event) => create(event.currentTarget, false)}
+        >
           Create
         </button>
-        <button type="button" className="button primary" disabled={isBusy} onClick={() => create(true)}>
+        <button
+          type="button"
+          className="button primary"
+          disabled={isCreating}
+          onClick={(event) => create(event.currentTarget, true)}
+        >
           Create and start
         </button>
       </>
@@ -70,10 +86,11 @@ export function Saving({ nodeId, pipeline, settings, isDirty, isStale, onStored 
           id={pipeline.id}
           settings={updating}
           isStale={isStale}
-          onUpdated={({ name }) => {
+          onUpdated={(after, isShown) => {
+            tell(`${nameText(after.name)} is updated`)
+            if (!isShown) return onStored(updating, after)
             setUpdating(undefined)
-            tell(`${nameText(name)} is updated`)
-            leave(pipeline.id)
+            leave(updating, after)
           }}
           onClose={() => setUpdating(undefined)}
         />

@@ -45,11 +45,13 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
   const { draft, graph, select, edit, setSettings, reset } = editing
   const [view, setView] = useState<View>('graph')
   const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
-  const [isStored, setStored] = useState(false)
+  /** The settings that the node has taken last. */
+  const [sent, setSent] = useState<Settings>()
+  const [isCreating, setCreating] = useState(false)
   const validation = useValidation(nodeId, draft.settings)
   const problems = useMemo(() => byComponent(validation.problems), [validation.problems])
-  const isDirty = !isStored && !isSame(draft.settings, base)
-  const hasMoved = !isStored && !isSame(stored, base)
+  const isDirty = draft.settings !== sent && !isSame(draft.settings, base)
+  const hasMoved = !isSame(stored, base)
   useLeaveGuard(isDirty)
   useShortcuts(editing, view)
 
@@ -75,7 +77,8 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
   return (
     <EditingContext value={editing}>
       <ReactFlowProvider>
-        <div className="editor">
+        {/* What is typed while it is created would be lost with this view. */}
+        <div className="editor" inert={isCreating}>
           <Toolbar
             editing={editing}
             view={shown}
@@ -89,7 +92,12 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
               settings={draft.settings}
               isDirty={isDirty}
               isStale={hasMoved}
-              onStored={() => setStored(true)}
+              isCreating={isCreating}
+              onCreating={setCreating}
+              onStored={(settings, after) => {
+                setSent(settings)
+                setBase(settingsOf(after))
+              }}
             />
           </Toolbar>
           {isGone && (
