@@ -38,7 +38,20 @@ describeInBrowser('the overview', () => {
     await joined
     await request.waitFor({ state: 'detached' })
     await card.getByText('online', { exact: true }).waitFor()
-    await card.getByRole('link', { name: 'uplink' }).waitFor()
+    await card.getByRole('link', { name: 'uplink' }).click()
+    await page.getByRole('heading', { name: 'uplink' }).waitFor()
+    // The page is that of another node: which one has the pipeline is said, and in the browser's history what was looked at.
+    await page.locator('.pipeline-head').getByText('on edge').waitFor()
+    expect(await page.title()).toBe('uplink – penstock')
+    await page.getByRole('link', { name: 'Edit', exact: true }).click()
+    await page.locator('.editor-bar').getByText('on edge').waitFor()
+    expect(await page.title()).toBe('Edit uplink – penstock')
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await card.getByRole('link', { name: 'New pipeline' }).click()
+    await page.locator('.editor-bar').getByText('on edge').waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Nodes on the hub' }).waitFor()
+    expect(await page.title()).toBe('penstock')
 
     await edge.kill()
     await card.getByText('offline', { exact: true }).waitFor()

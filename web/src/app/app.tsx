@@ -8,6 +8,7 @@ import { ConfirmDialog } from '../parts/confirm.tsx'
 import { ConnectionLost } from '../parts/connection-lost.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Later, LoadedLater } from '../parts/loaded-later.tsx'
+import { Nothing } from '../parts/nothing.tsx'
 import { Toasts } from '../parts/toasts.tsx'
 import { Overview } from '../views/overview/overview.tsx'
 import { type Route, useRoute } from './routes.ts'
@@ -99,9 +100,11 @@ function View({ route }: { readonly route: Route }) {
       return <LoadedLater later={editorView} props={{ nodeId: route.nodeId, pipelineId: route.pipelineId }} />
     case 'unknown':
       return (
-        <p>
-          There is nothing at <code>{route.path}</code>. <a href="#/">Go to the overview</a>
-        </p>
+        <Nothing title="There is nothing here">
+          <p>
+            There is nothing at <code>{route.path}</code>.
+          </p>
+        </Nothing>
       )
   }
 }

@@ -4,6 +4,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'react'
 import { failureOf } from '../data/live.ts'
 import { forgetToken, hasToken, keepToken } from '../data/session.ts'
 import { Failure } from '../parts/failure.tsx'
+import { useTitle } from '../parts/use-title.ts'
 import './sign-in.css'
 
 interface Props {
@@ -16,6 +17,7 @@ const KEYS = ['keydown', 'keyup'] as const
 /** Over all of the page, which can be neither seen nor used meanwhile. */
 export function SignInAgain(props: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
+  useTitle('Sign in')
   useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()

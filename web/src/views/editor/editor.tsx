@@ -7,6 +7,9 @@ import { pipelinesOf } from '../../data/pipelines.ts'
 import { catalogueOf, type Schema } from '../../data/schema.ts'
 import { NodeLost } from '../../parts/connection-lost.tsx'
 import { Failure } from '../../parts/failure.tsx'
+import { nameText } from '../../parts/format.ts'
+import { Nothing } from '../../parts/nothing.tsx'
+import { useTitle } from '../../parts/use-title.ts'
 import { Workbench } from './workbench.tsx'
 
 interface Props {
@@ -22,10 +25,15 @@ export default function EditorView({ nodeId, pipelineId }: Props) {
   /** What is being edited is shown on, whatever becomes of the stream and the pipeline. */
   const [pipeline, setPipeline] = useState(found)
   if (found !== undefined && found !== pipeline) setPipeline(found)
+  useTitle(pipelineId === undefined ? 'New pipeline' : pipeline && `Edit ${nameText(pipeline.name)}`)
   const isKnown = pipelineId === undefined || pipeline !== undefined
   if (schema === undefined) {
     if (schemaState.status !== 'failed' || schemaState.error === undefined) return <p className="quiet">Loading…</p>
-    return <Failure error={schemaState.error} title="The components are not known" />
+    return (
+      <Nothing title="No editor">
+        <Failure error={schemaState.error} title="The components are not known" />
+      </Nothing>
+    )
   }
   if (isKnown) {
     const isGone = status === 'live' && pipelineId !== undefined && found === undefined
@@ -36,11 +44,21 @@ export default function EditorView({ nodeId, pipelineId }: Props) {
       </>
     )
   }
-  if (status === 'failed' && error !== undefined) return <Failure error={error} title="The node does not answer" />
+  if (status === 'failed' && error !== undefined) {
+    return (
+      <Nothing title="No pipeline">
+        <Failure error={error} title="The pipeline is not known" />
+      </Nothing>
+    )
+  }
   if (status === 'opening') return <p className="quiet">Loading…</p>
   // Whether there is one is not known while the node is away.
   if (status === 'lost') return <NodeLost nodeId={nodeId} />
-  return <p>There is no such pipeline on this node.</p>
+  return (
+    <Nothing title="No pipeline">
+      <p>There is no such pipeline on this node.</p>
+    </Nothing>
+  )
 }
 
 interface KnownProps {

@@ -41,7 +41,7 @@ export function Palette({ catalogue, onAdd }: Props) {
       <div className="kinds">
         {families.map(([family, kinds]) => (
           <div key={family} className={`family family-${family}`}>
-            <h3>{FAMILIES[family] ?? family}</h3>
+            <h2>{FAMILIES[family] ?? family}</h2>
             {kinds.map((kind) => (
               <button
                 key={kind.key}

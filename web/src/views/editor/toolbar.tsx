@@ -2,6 +2,7 @@
 import { useReactFlow } from '@xyflow/react'
 import { type ReactNode, useId } from 'react'
 import type { Validation } from '../../data/validation.ts'
+import { OnNode } from '../../parts/on-node.tsx'
 import { ValidationBadge } from '../configuration/problem-list.tsx'
 import { FileTools, TextTools } from '../configuration/text-tools.tsx'
 import { FIT } from './canvas.tsx'
@@ -12,6 +13,7 @@ import { laidOut } from './model-layout.ts'
 export type View = 'graph' | 'text'
 
 interface Props {
+  readonly nodeId: string
   readonly editing: Editing
   readonly view: View
   readonly onView: (view: View) => void
@@ -21,7 +23,7 @@ interface Props {
   readonly children: ReactNode
 }
 
-export function Toolbar({ editing, view, onView, validation, isNew, children }: Props) {
+export function Toolbar({ nodeId, editing, view, onView, validation, isNew, children }: Props) {
   const { draft, graph, edit, setSettings, undo, redo } = editing
   const { settings } = draft
   const id = useId()
@@ -46,6 +48,7 @@ export function Toolbar({ editing, view, onView, validation, isNew, children }: 
           value={settings.name}
           onChange={({ target }) => setSettings({ ...settings, name: target.value }, 'name')}
         />
+        <OnNode nodeId={nodeId} />
         <ValidationBadge validation={validation} />
         <span className="end">{children}</span>
       </div>

@@ -80,6 +80,7 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
         {/* What is typed while it is created would be lost with this view. */}
         <div className="editor" inert={isCreating}>
           <Toolbar
+            nodeId={nodeId}
             editing={editing}
             view={shown}
             onView={setView}

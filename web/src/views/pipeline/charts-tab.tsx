@@ -81,9 +81,9 @@ function MetricCard({ metric, history, onClose }: CardProps) {
   return (
     <section className="card kpi span-2" aria-label={`${path} ${name}`}>
       <header>
-        <h3>
+        <h2>
           <span className="quiet">{path}</span> {name}
-        </h3>
+        </h2>
         {isCounter && (
           <label className="switch small">
             <input type="checkbox" checked={isRate} onChange={(event) => setRate(event.target.checked)} /> per second

@@ -11,7 +11,7 @@ export function KpiCard({ kpi, history }: { readonly kpi: Kpi; readonly history:
   const label = kpi.label || kpi.id
   return (
     <section className={`card kpi span-${columnsOf(kpi, shape)}`} aria-label={label}>
-      <h3>{label}</h3>
+      <h2>{label}</h2>
       {kpi.description !== '' && <p className="quiet small">{kpi.description}</p>}
       <Drawing shape={shape} label={label} times={history.times()} />
       {history.lacksKpis && isCut(shape) && (

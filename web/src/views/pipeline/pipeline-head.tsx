@@ -7,6 +7,7 @@ import { node } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
 import { agoText, countText, nameText } from '../../parts/format.ts'
+import { OnNode } from '../../parts/on-node.tsx'
 import { stateOf } from '../../parts/pipeline-state.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useMinute } from '../../parts/use-minute.ts'
@@ -61,6 +62,7 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
       <div className="about">
         <h1>{pipeline.name}</h1>
         <Badge tone={tone}>{text}</Badge>
+        <OnNode nodeId={nodeId} />
         <RunFacts pipeline={pipeline} />
       </div>
       <div className="actions">
@@ -77,12 +79,13 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
 }
 
 /** In its place once the pipeline is deleted. */
-export function GoneHead({ name }: { readonly name: string }) {
+export function GoneHead({ nodeId, name }: { readonly nodeId: string; readonly name: string }) {
   return (
     <header className="pipeline-head">
       <div className="about">
         <h1>{name}</h1>
         <Badge tone="warn">deleted</Badge>
+        <OnNode nodeId={nodeId} />
         <p className="quiet small" role="status">
           The pipeline was deleted meanwhile. What is typed here is kept. <a href="#/">Go to the overview</a>
         </p>

@@ -11,6 +11,9 @@ import { defineKpis, runMetricsOf } from '../../data/run-metrics.ts'
 import { seenRuns } from '../../data/seen-runs.ts'
 import { NodeLost } from '../../parts/connection-lost.tsx'
 import { Failure } from '../../parts/failure.tsx'
+import { nameText } from '../../parts/format.ts'
+import { Nothing } from '../../parts/nothing.tsx'
+import { useTitle } from '../../parts/use-title.ts'
 import { GoneHead, PipelineHead } from './pipeline-head.tsx'
 import type { TabProps } from './tab-props.ts'
 import { tabsOf } from './tabs.ts'
@@ -28,25 +31,30 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
   /** What is shown stays, with what is typed into it, whatever becomes of the stream and the pipeline. */
   const [pipeline, setPipeline] = useState(found)
   if (found !== undefined && found !== pipeline) setPipeline(found)
+  useTitle(pipeline && nameText(pipeline.name))
   const failure = status === 'failed' && error !== undefined && (
     <Failure error={error} title="The pipeline is not known" />
   )
   if (pipeline === undefined) {
-    if (failure !== false) return failure
+    if (failure !== false) return <Nothing title="No pipeline">{failure}</Nothing>
     if (status === 'opening') return <p className="quiet">Loading…</p>
     // Whether there is one is not known while the node is away.
     if (status === 'lost') return <NodeLost nodeId={nodeId} />
     return (
-      <p>
-        There is no such pipeline on this node. <a href="#/">Go to the overview</a>
-      </p>
+      <Nothing title="No pipeline">
+        <p>There is no such pipeline on this node.</p>
+      </Nothing>
     )
   }
   const isGone = status === 'live' && found === undefined
   return (
     <>
       <NodeLost nodeId={nodeId} />
-      {isGone ? <GoneHead name={pipeline.name} /> : <PipelineHead nodeId={nodeId} pipeline={pipeline} />}
+      {isGone ? (
+        <GoneHead nodeId={nodeId} name={pipeline.name} />
+      ) : (
+        <PipelineHead nodeId={nodeId} pipeline={pipeline} />
+      )}
       {failure}
       <Tabs nodeId={nodeId} pipeline={pipeline} isGone={isGone} chosen={tab} />
     </>
