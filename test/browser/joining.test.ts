@@ -63,6 +63,30 @@ describeInBrowser('the overview', () => {
     await Promise.all([edge.kill(), hub.kill()])
   })
 
+  test('an answer to a request while the hub is away is not taken, which the page says: the request stays', async () => {
+    const hub = await NodeProcess.start({
+      directory: temporaryDirectory(),
+      flags: { hub: 'true', grpc: 'none' },
+    })
+    const edge = await NodeProcess.start({
+      directory: temporaryDirectory(),
+      flags: { 'node-name': 'edge', grpc: await freeAddress() },
+    })
+    const view = await open(`http://${hub.address}/`, { failsRequests: true })
+    const { page } = view
+    const request = page.getByRole('region', { name: 'Request to join of edge' })
+    const asked = edge.caller.unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
+    asked.catch(() => {})
+    await request.waitFor()
+    await hub.kill()
+    await page.getByText('Connection lost').waitFor()
+    await request.getByRole('button', { name: 'Accept' }).click()
+    await page.locator('.toast', { hasText: 'The answer was not taken' }).waitFor()
+    expect(await request.count()).toBe(1)
+    await close(view)
+    await edge.kill()
+  })
+
   test('a node that is stopped and started again: the page says so, and that goes by itself', async () => {
     let node = await NodeProcess.start({
       directory: temporaryDirectory(),

@@ -47,8 +47,9 @@ export const joinRequests = new LiveStore<JoinRequests>({ waiting: [] }, async (
   throw new PenstockError('UNAVAILABLE', 'the requests to join broke off')
 })
 
-/** Lets the node in or refuses it. */
+/** Lets the node in or refuses it. Throws PenstockError while the hub is not reached: the request stays. */
 export function answer(requestId: string, accept: boolean): void {
-  exchange?.send({ requestId, accept })
+  if (exchange === undefined) throw new PenstockError('UNAVAILABLE', 'the node that serves this page is not reached')
+  exchange.send({ requestId, accept })
   answered(requestId)
 }

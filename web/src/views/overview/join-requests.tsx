@@ -30,10 +30,10 @@ export function JoinRequests() {
             </p>
           </div>
           <div className="actions">
-            <button type="button" className="button" onClick={() => answer(requestId, false)}>
+            <button type="button" className="button" onClick={() => give(requestId, false)}>
               Reject
             </button>
-            <button type="button" className="button primary" onClick={() => answer(requestId, true)}>
+            <button type="button" className="button primary" onClick={() => give(requestId, true)}>
               Accept
             </button>
           </div>
@@ -41,4 +41,12 @@ export function JoinRequests() {
       ))}
     </div>
   )
+}
+
+function give(requestId: string, accept: boolean): void {
+  try {
+    answer(requestId, accept)
+  } catch (error) {
+    tellFailure('The answer was not taken', error)
+  }
 }
