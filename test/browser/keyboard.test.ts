@@ -1,9 +1,10 @@
 /** All of the dashboard with the keyboard alone: what there is to do is reached, and its focus is seen; a pipeline is built and run. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
+import { until } from '../harness/waiting.ts'
 import { close, describeInBrowser, open } from './browser.ts'
-import { tabThrough, tabTo } from './keyboard.ts'
-import { connectionsOf, lossy, type Stored, storedAt } from './pipelines.ts'
+import { focusedName, tabThrough, tabTo } from './keyboard.ts'
+import { componentsOf, connectionsOf, lossy, type Stored, storedAt } from './pipelines.ts'
 
 let node: RunningNode
 beforeAll(async () => {
@@ -53,6 +54,33 @@ describeInBrowser('the keyboard', () => {
     await page.getByRole('heading', { name: 'typed' }).waitFor()
     await page.getByText('running', { exact: true }).waitFor()
     expect(connectionsOf((await storedAt(node, 'typed')) as Stored)).toEqual(CONNECTED)
+    await close(view)
+  })
+
+  test('goes on from a number on Impair once it is set, and leaves one that the field does not allow', async () => {
+    const id = await node.create(lossy(0.1), { name: 'impaired' })
+    const view = await open(address(`pipelines/${id}/impair`))
+    const { page } = view
+    const loss = page.getByLabel('loss', { exact: true })
+    await loss.focus()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('25')
+    await page.keyboard.press('Enter')
+    const lossOf = async () => componentsOf(await node.get(id)).loss?.uniform_loss?.loss_prob
+    await until(async () => (await lossOf()) === 0.25)
+    expect(await focusedName(page)).toBe('loss')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('300')
+    await page.keyboard.press('Tab')
+    expect(await focusedName(page)).not.toBe('loss')
+    await page.getByText('25 stays.').waitFor()
+    expect(await loss.inputValue()).toBe('300')
+    await page.keyboard.press('Shift+Tab')
+    expect(await focusedName(page)).toBe('loss')
+    await page.keyboard.press('Escape')
+    expect(await loss.inputValue()).toBe('25')
+    await page.getByText('25 stays.').waitFor({ state: 'detached' })
+    expect(await lossOf()).toBe(0.25)
     await close(view)
   })
 
