@@ -1,6 +1,7 @@
 /** The log of a run: its filters, and how it is followed and held. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory } from '../api/running-node.ts'
+import { until } from '../harness/waiting.ts'
 import { close, describeInBrowser, open } from './browser.ts'
 import { lossy } from './pipelines.ts'
 
@@ -49,6 +50,55 @@ describeInBrowser('the log of a run', () => {
     expect(await applied.count()).toBe(0)
     await follow.click()
     await applied.first().waitFor()
+    await close(view)
+  })
+
+  test('stays held, at the line that is read, whatever is filtered and when another run begins', async () => {
+    // Each component tells its seed: more lines than are seen at once.
+    const names = Array.from({ length: 60 }, (_, i) => `loss${i}`)
+    const chain = names.map((name, i) => [
+      name,
+      { uniform_loss: { input: `c${i}`, output: `c${i + 1}`, loss_prob: 0.01 } },
+    ])
+    const long = await node.create(
+      {
+        source: { throughput_traffic_source: { output: 'c0', throughput_mbit: 1, payload_size: 500 } },
+        ...Object.fromEntries(chain),
+        sink: { traffic_sink: { input: 'c60' } },
+      },
+      { name: 'long' },
+    )
+    await node.start(long)
+    const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${long}/log`)
+    const { page } = view
+    const lines = page.locator('.log-lines li')
+    const running = lines.filter({ hasText: 'running' })
+    const text = page.getByRole('searchbox', { name: 'Lines that contain' })
+    const follow = page.getByRole('button', { name: /^Follow/ })
+    await running.waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await text.fill('loss7')
+    await until(async () => (await lines.count()) === 1)
+    await text.fill('')
+    await running.waitFor()
+    // What scrolling does is told a frame later.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+    expect(await follow.isVisible()).toBe(true)
+
+    await text.fill('loss5')
+    const first = (await node.get(long)).currentRun.id
+    expect(await node.call('POST', `/pipelines/${long}/stop`)).toMatchObject({ status: 200 })
+    await node.when(long, ({ started }) => !started)
+    const second = await node.start(long)
+    const back = page.getByRole('button', { name: 'Back to the current run' })
+    await back.waitFor()
+    expect(await follow.isVisible()).toBe(true)
+    expect(await page.getByLabel('Run', { exact: true }).inputValue()).toBe(first)
+    await back.click()
+    await until(async () => (await page.getByLabel('Run', { exact: true }).inputValue()) === second)
+    await lines.first().waitFor()
+    expect(await text.inputValue()).toBe('loss5')
+    expect(await lines.count()).toBe(11)
     await close(view)
   })
 })

@@ -4,7 +4,7 @@ import type { Level, LogMessage } from '@penstock/client'
 /** Least first. */
 export const LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const satisfies readonly Level[]
 
-interface LogFilter {
+export interface LogFilter {
   /** The least level that is shown; what the run says of its state is always shown. */
   readonly level: Level
   /** Component whose lines are shown; undefined: of all. */

@@ -10,6 +10,8 @@ type NumberedLine = LogMessage & { readonly number: number }
 
 interface Props {
   readonly lines: readonly NumberedLine[]
+  /** What the lines were chosen from: where it is the same, others of its lines are shown. */
+  readonly source: readonly LogMessage[]
   readonly isFollowing: boolean
   /** Somebody scrolls up to read. */
   readonly onScrollUp: () => void
@@ -17,18 +19,24 @@ interface Props {
   readonly onScrollToEnd: () => void
 }
 
-export function LogLines({ lines, isFollowing, onScrollUp, onScrollToEnd }: Props) {
+export function LogLines({ lines, source, isFollowing, onScrollUp, onScrollToEnd }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 480 })
   const [open, setOpen] = useState<NumberedLine>()
-  const count = useRef(lines.length)
+  /** What was read last: the lines, and where the reader has scrolled to. */
+  const read = useRef<{ lines: readonly NumberedLine[]; source: readonly LogMessage[]; top: number }>(undefined)
+  /** Where the page has scrolled to by itself, which is not told as the reader's doing. */
+  const own = useRef<number>(undefined)
   useEffect(() => {
-    if (host.current === null) return
-    // It goes to the end when lines come; older ones come above what is read.
-    if (isFollowing) host.current.scrollTop = host.current.scrollHeight
-    else host.current.scrollTop += Math.max(0, lines.length - count.current) * ROW
-    count.current = lines.length
-  }, [lines, isFollowing])
+    // Older lines are on their way.
+    if (host.current === null || (!isFollowing && source.length === 0)) return
+    const before = read.current ?? { lines, source, top: 0 }
+    const top = isFollowing ? host.current.scrollHeight : topOf(lines, source, before)
+    host.current.scrollTop = top
+    own.current = host.current.scrollTop
+    // Held, the place that is read is found again, however few lines a filter leaves for a while.
+    if (isFollowing || source !== before.source) read.current = { lines, source, top: own.current }
+  }, [lines, source, isFollowing])
   const { from, to } = linesInView(lines.length, view, ROW)
   return (
     <>
@@ -40,8 +48,13 @@ export function LogLines({ lines, isFollowing, onScrollUp, onScrollToEnd }: Prop
         tabIndex={0}
         onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
           const isAtEnd = scrollHeight - scrollTop - clientHeight <= ROW
-          if (isFollowing && scrollTop < view.top && !isAtEnd) onScrollUp()
-          if (!isFollowing && scrollTop > view.top && isAtEnd) onScrollToEnd()
+          const isOwn = scrollTop === own.current
+          own.current = undefined
+          if (!isOwn && lines.length > 0) {
+            read.current = { lines, source, top: scrollTop }
+            if (isFollowing && scrollTop < view.top && !isAtEnd) onScrollUp()
+            if (!isFollowing && scrollTop > view.top && isAtEnd) onScrollToEnd()
+          }
           setView({ top: scrollTop, height: clientHeight })
         }}
       >
@@ -65,6 +78,20 @@ export function LogLines({ lines, isFollowing, onScrollUp, onScrollToEnd }: Prop
       {open !== undefined && <WholeLine line={open} onClose={() => setOpen(undefined)} />}
     </>
   )
+}
+
+/** Where the line that was read at the top is now, in pixels. */
+function topOf(
+  lines: readonly NumberedLine[],
+  source: readonly LogMessage[],
+  before: { readonly lines: readonly NumberedLine[]; readonly source: readonly LogMessage[]; readonly top: number },
+): number {
+  // Older ones come above what is read, and all are numbered anew.
+  if (source !== before.source) return before.top + Math.max(0, lines.length - before.lines.length) * ROW
+  const row = Math.floor(before.top / ROW)
+  const number = before.lines[row]?.number ?? 0
+  const now = lines.findIndex((line) => line.number >= number)
+  return (now < 0 ? lines.length : now) * ROW + (before.top - row * ROW)
 }
 
 function WholeLine({ line, onClose }: { readonly line: NumberedLine; readonly onClose: () => void }) {

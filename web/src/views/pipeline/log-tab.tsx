@@ -3,7 +3,7 @@ import type { Level, LogMessage, Run } from '@penstock/client'
 import { useEffect, useId, useMemo, useState } from 'react'
 import { useLive } from '../../data/live.ts'
 import { type Log, MAX_LINES } from '../../data/log.ts'
-import { filtered, LEVELS, speakers } from '../../data/log-filter.ts'
+import { filtered, LEVELS, type LogFilter, speakers } from '../../data/log-filter.ts'
 import { logOf } from '../../data/logs.ts'
 import { Failure } from '../../parts/failure.tsx'
 import { LogLines } from './log-lines.tsx'
@@ -15,12 +15,22 @@ const FIRST_LINES = 200
 
 export function LogTab({ nodeId, runs, runId }: TabProps) {
   const [chosen, setChosen] = useState<string>()
+  /** Stays when another run begins. */
+  const [filter, setFilter] = useState<LogFilter>({ level: 'DEBUG', text: '' })
   const shown = chosen ?? runId
   if (shown === undefined) return <p className="quiet">It was never started: there is no log yet.</p>
   return (
     <>
       <RunChoice runs={runs} current={runId} chosen={chosen} onChoose={setChosen} />
-      <RunLog key={shown} nodeId={nodeId} runId={shown} />
+      <RunLog
+        key={shown}
+        nodeId={nodeId}
+        runId={shown}
+        filter={filter}
+        onFilter={setFilter}
+        // What is held stays when another run begins.
+        onHold={(isHeld) => setChosen(isHeld || shown !== runId ? shown : undefined)}
+      />
     </>
   )
 }
@@ -73,12 +83,18 @@ function RunChoice({ runs, current, chosen, onChoose }: ChoiceProps) {
   )
 }
 
-function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: string }) {
+interface RunLogProps {
+  readonly nodeId: string
+  readonly runId: string
+  readonly filter: LogFilter
+  readonly onFilter: (filter: LogFilter) => void
+  readonly onHold: (isHeld: boolean) => void
+}
+
+function RunLog({ nodeId, runId, filter, onFilter, onHold }: RunLogProps) {
   const [past, setPast] = useState(FIRST_LINES)
   const { value, status, error } = useLive(logOf(nodeId, runId, past))
-  const [level, setLevel] = useState<Level>('DEBUG')
-  const [component, setComponent] = useState<string>()
-  const [text, setText] = useState('')
+  const { level, component, text } = filter
   // Lines that were there when it was stopped, or those that come next; undefined: it follows.
   const [held, setHeld] = useState<Log | 'next'>()
   const { lines, first } = held === undefined || held === 'next' ? value : held
@@ -86,13 +102,27 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
     if (held === 'next' && value.lines.length > 0) setHeld(value)
   }, [held, value])
   const numbered = useMemo(() => lines.map((line, i) => ({ ...line, number: first + i })), [lines, first])
-  const shown = useMemo(() => filtered(numbered, { level, component, text }), [numbered, level, component, text])
+  const shown = useMemo(() => filtered(numbered, filter), [numbered, filter])
   const names = useMemo(() => speakers(lines), [lines])
+  // The one that is chosen has not said anything in every run.
+  const offered = component === undefined || names.includes(component) ? names : [...names, component]
+  const hold = (): void => {
+    setHeld(value)
+    onHold(true)
+  }
+  const follow = (): void => {
+    setHeld(undefined)
+    onHold(false)
+  }
   const missed = value.first + value.lines.length - (first + lines.length)
   return (
     <section aria-label="Log">
       <div className="toolbar filters">
-        <select aria-label="Least level" value={level} onChange={(event) => setLevel(event.target.value as Level)}>
+        <select
+          aria-label="Least level"
+          value={level}
+          onChange={(event) => onFilter({ ...filter, level: event.target.value as Level })}
+        >
           {LEVELS.map((each) => (
             <option key={each} value={each}>
               {each === 'DEBUG' ? 'All levels' : `${each} and above`}
@@ -102,10 +132,10 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
         <select
           aria-label="Component"
           value={component ?? '*'}
-          onChange={(event) => setComponent(event.target.value === '*' ? undefined : event.target.value)}
+          onChange={({ target }) => onFilter({ ...filter, component: target.value === '*' ? undefined : target.value })}
         >
           <option value="*">All components</option>
-          {names.map((name) => (
+          {offered.map((name) => (
             <option key={name} value={name}>
               {name === '' ? 'The run itself' : name}
             </option>
@@ -116,7 +146,7 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
           aria-label="Lines that contain"
           placeholder="Filter"
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => onFilter({ ...filter, text: event.target.value })}
         />
         <button
           type="button"
@@ -132,7 +162,7 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
         <button
           type="button"
           className={held === undefined ? 'button' : 'button primary'}
-          onClick={() => setHeld(held === undefined ? value : undefined)}
+          onClick={held === undefined ? hold : follow}
         >
           {held === undefined ? 'Pause' : missed > 0 ? `Follow (${missed} new)` : 'Follow'}
         </button>
@@ -140,9 +170,10 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
       {status === 'failed' && error !== undefined && <Failure error={error} title="The log is not shown" />}
       <LogLines
         lines={shown as readonly (LogMessage & { readonly number: number })[]}
+        source={lines}
         isFollowing={held === undefined}
-        onScrollUp={() => setHeld(value)}
-        onScrollToEnd={() => setHeld(undefined)}
+        onScrollUp={hold}
+        onScrollToEnd={follow}
       />
       <p className="quiet small">
         {shown.length} of {lines.length} lines{lines.length === MAX_LINES && ', older ones are not kept here'}.{' '}
