@@ -42,6 +42,41 @@ describeInBrowser('a node that asks for tokens', () => {
     await close(view)
     await node.node.close()
   })
+
+  test('lets one in whose browser keeps nothing for a page', async () => {
+    const directory = temporaryDirectory()
+    const node = await startReal(directory, { loopback: 'token' })
+    const view = await open('about:blank', { isForeign: true, colorScheme: 'light' })
+    const { page } = view
+    // As a browser that is told to block what sites store.
+    await page.addInitScript(() => {
+      for (const name of ['localStorage', 'sessionStorage']) {
+        const get = (): never => {
+          throw new DOMException('Access is denied for this document.', 'SecurityError')
+        }
+        Object.defineProperty(globalThis, name, { get })
+      }
+    })
+    await page.goto(`http://${node.node.http}/`)
+    await page.getByLabel('Token').fill(readFileSync(join(directory, 'local.token'), 'utf8').trim())
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'This node' }).waitFor()
+    await page.getByRole('button', { name: 'Dark colours' }).click()
+    await page.locator('html[data-theme="dark"]').waitFor()
+    await close(view)
+    await node.node.close()
+  })
+
+  test('has the colours that were chosen in another tab', async () => {
+    const node = await runNode(temporaryDirectory())
+    const view = await open(`http://${node.node.http}/`, { colorScheme: 'light' })
+    const other = await view.page.context().newPage()
+    await other.goto(`http://${node.node.http}/`)
+    await other.getByRole('button', { name: 'Dark colours' }).click()
+    await view.page.locator('html[data-theme="dark"]').waitFor()
+    await close(view)
+    await node.node.close()
+  })
 })
 
 describeInBrowser('a page of another origin', () => {

@@ -22,7 +22,7 @@ const PREFETCH = 1_000
 
 export function App() {
   const { status, error } = useLive(localNodeId)
-  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={() => location.reload()} />
+  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={retryRefused} />
   if (status === 'failed' && error !== undefined) {
     return (
       <main className="page">

@@ -1,14 +1,16 @@
 /** Light or dark: as the system has it, until one is chosen, which is remembered. */
 import { useSyncExternalStore } from 'react'
+import { Kept } from '../data/kept.ts'
 
 export type Theme = 'light' | 'dark'
 
 const KEY = 'penstock.theme'
+const kept = new Kept(KEY, () => localStorage)
 const isDark = matchMedia('(prefers-color-scheme: dark)')
 const listeners = new Set<() => void>()
 
 function chosen(): Theme | undefined {
-  const theme = localStorage.getItem(KEY)
+  const theme = kept.get()
   return theme === 'light' || theme === 'dark' ? theme : undefined
 }
 
@@ -22,9 +24,8 @@ export function applyTheme(): void {
 }
 
 export function chooseTheme(theme: Theme): void {
-  localStorage.setItem(KEY, theme)
-  applyTheme()
-  for (const listener of listeners) listener()
+  kept.set(theme)
+  change()
 }
 
 /** The theme, for what draws by itself (canvas). */
@@ -32,10 +33,16 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, current)
 }
 
-isDark.addEventListener('change', () => {
+isDark.addEventListener('change', change)
+// Another tab has chosen.
+addEventListener('storage', ({ key }) => {
+  if (key === KEY) change()
+})
+
+function change(): void {
   applyTheme()
   for (const listener of listeners) listener()
-})
+}
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)

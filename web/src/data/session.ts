@@ -1,24 +1,25 @@
 /** The node that served this page, and the token it is called with. */
 import { type Connection, connect } from '@penstock/client'
+import { Kept } from './kept.ts'
 
-const KEY = 'penstock.token'
+const token = new Kept('penstock.token', () => sessionStorage)
 
 /** The node; its token is that of the tab. */
 export const node: Connection = connect({
   url: location.origin,
   streams: 'socket',
-  token: () => sessionStorage.getItem(KEY) ?? undefined,
+  token: () => token.get(),
 })
 
 /** Calls carry the token from now on, for as long as the tab is open. */
-export function keepToken(token: string): void {
-  sessionStorage.setItem(KEY, token)
+export function keepToken(text: string): void {
+  token.set(text)
 }
 
 export function forgetToken(): void {
-  sessionStorage.removeItem(KEY)
+  token.set(undefined)
 }
 
 export function hasToken(): boolean {
-  return sessionStorage.getItem(KEY) !== null
+  return token.get() !== undefined
 }
