@@ -66,6 +66,22 @@ describeInBrowser('the text of a configuration', () => {
     await close(view)
   })
 
+  test('is that of a file, unless the file is larger than a node takes', async () => {
+    const id = await node.create(lossy(0.01), { name: 'uploaded' })
+    const view = await open(addressOf(id))
+    const { page } = view
+    await textOf(page).getByText('uniform_loss').first().waitFor()
+    const file = page.getByLabel('Configuration file')
+    const upload = (name: string, text: string) =>
+      file.setInputFiles({ name, mimeType: 'application/json', buffer: Buffer.from(text) })
+    await upload('huge.json', JSON.stringify('x'.repeat(4 * 1024 * 1024)))
+    await page.locator('.toast', { hasText: 'huge.json was not read' }).getByText('4 MiB').waitFor()
+    expect(await textOf(page).textContent()).toContain('uniform_loss')
+    await upload('other.json', '{"other": 1}')
+    await textOf(page).getByText('other').waitFor()
+    await close(view)
+  })
+
   test('is completed from the schema', async () => {
     const id = await node.create(lossy(), { name: 'typed' })
     const view = await open(addressOf(id))

@@ -1,6 +1,10 @@
 /** What can be done with a configuration's text as a whole: format, copy, download, upload. */
+import { PenstockError } from '@penstock/client'
 import { type ChangeEvent, useRef } from 'react'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
+
+/** Bytes of a file that is read: a node takes no request that is larger, and the page would be long over it. */
+const MAX_FILE = 4 * 1024 * 1024
 
 interface Props {
   readonly text: string
@@ -45,6 +49,8 @@ export function FileTools({ text, name, onChange }: Props) {
     const [chosen] = target.files ?? []
     if (chosen === undefined) return
     try {
+      if (chosen.size > MAX_FILE)
+        throw new PenstockError('OUT_OF_RANGE', 'it has more than the 4 MiB that a node takes')
       onChange(await chosen.text())
     } catch (error) {
       tellFailure(`${chosen.name} was not read`, error)
