@@ -12,6 +12,9 @@ import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useMinute } from '../../parts/use-minute.ts'
 import { PipelineRow } from './pipeline-row.tsx'
 
+/** Of names; many times as fast as localeCompare. */
+const { compare } = new Intl.Collator()
+
 interface Props {
   readonly node: Node
   readonly isHub: boolean
@@ -84,7 +87,7 @@ function Pipelines({ nodeId }: { readonly nodeId: string }) {
       </p>
     )
   }
-  const shown = [...value.values()].sort((a, b) => a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1))
+  const shown = [...value.values()].sort((a, b) => compare(a.name, b.name) || (a.id < b.id ? -1 : 1))
   return (
     <ul className="pipelines">
       {shown.map((pipeline) => (

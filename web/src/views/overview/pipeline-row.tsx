@@ -1,6 +1,6 @@
 /** One pipeline in the overview: its state, and what can be done with it. */
 import { deletePipeline, type Pipeline, startPipeline, stopPipeline } from '@penstock/client'
-import { useState } from 'react'
+import { memo, useState } from 'react'
 import { hashOf } from '../../app/routes.ts'
 import { node } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
@@ -11,7 +11,13 @@ import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useVisible } from '../../parts/use-visible.ts'
 import { RunTraffic } from './run-traffic.tsx'
 
-export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; readonly pipeline: Pipeline }) {
+interface Props {
+  readonly nodeId: string
+  readonly pipeline: Pipeline
+}
+
+/** Drawn again where it has changed itself: a node may have thousands. */
+export const PipelineRow = memo(function PipelineRow({ nodeId, pipeline }: Props) {
   const { id, started } = pipeline
   const name = nameText(pipeline.name)
   const [isBusy, setBusy] = useState(false)
@@ -57,4 +63,4 @@ export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; rea
       </span>
     </li>
   )
-}
+})
