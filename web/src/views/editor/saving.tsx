@@ -18,8 +18,8 @@ interface Props {
   readonly isStale: boolean
   readonly isCreating: boolean
   readonly onCreating: (isCreating: boolean) => void
-  /** The node has taken the settings, and what it has now: of those nothing is lost any more by leaving. */
-  readonly onStored: (settings: Settings, after: Pipeline) => void
+  /** What the node has now; `left` are the settings that it was given where the view is left with them: of those nothing is lost. */
+  readonly onStored: (after: Pipeline, left?: Settings) => void
 }
 
 export function Saving(props: Props) {
@@ -27,7 +27,7 @@ export function Saving(props: Props) {
   const [updating, setUpdating] = useState<Settings>()
   const leave = (sent: Settings, after: Pipeline): void => {
     // The page has to know that nothing is lost before it is left.
-    flushSync(() => onStored(sent, after))
+    flushSync(() => onStored(after, sent))
     go({ view: 'pipeline', nodeId, pipelineId: after.id })
   }
   const create = async (button: HTMLButtonElement, isStarted: boolean): Promise<void> => {
@@ -88,7 +88,7 @@ export function Saving(props: Props) {
           isStale={isStale}
           onUpdated={(after, isShown) => {
             tell(`${nameText(after.name)} is updated`)
-            if (!isShown) return onStored(updating, after)
+            if (!isShown) return onStored(after)
             setUpdating(undefined)
             leave(updating, after)
           }}

@@ -45,7 +45,7 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
   const { draft, graph, select, edit, setSettings, reset } = editing
   const [view, setView] = useState<View>('graph')
   const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
-  /** The settings that the node has taken last. */
+  /** The settings that the node has taken, with which the view is left. */
   const [sent, setSent] = useState<Settings>()
   const [isCreating, setCreating] = useState(false)
   const validation = useValidation(nodeId, draft.settings)
@@ -95,8 +95,8 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
               isStale={hasMoved}
               isCreating={isCreating}
               onCreating={setCreating}
-              onStored={(settings, after) => {
-                setSent(settings)
+              onStored={(after, left) => {
+                setSent(left)
                 setBase(settingsOf(after))
               }}
             />
