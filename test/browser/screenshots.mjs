@@ -1,4 +1,4 @@
-/** `npm run docs:images`: the pictures of docs/dashboard.md, made of a hub and a node with traffic: every view, light and dark, and one as a phone has it. Wants `npm run build` first. */
+/** `npm run docs:images`: the pictures of docs/dashboard.md, made of a node with traffic: every view, light and dark, and one as a phone has it. Wants `npm run build` first. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -78,7 +78,7 @@ async function startPipeline({ call, nodeId }, name, mbit, loss) {
     { id: 'rate', label: 'Goodput', value_over_time: { expression: 'rate({sink/input_bytes}) * 8', unit: 'bit/s' } },
     { id: 'loss', label: 'Packets lost', value: { expression: '{loss/emulated_loss}', unit: 'packets' } },
   ]
-  const jsonConfig = JSON.stringify({ engine_config: { pipeline }, kpis: { metrics } })
+  const jsonConfig = JSON.stringify({ engine_config: { pipeline }, kpis: { metrics } }, null, 2)
   const { pipeline: made } = await call('POST', `/nodes/${nodeId}/pipelines`, { name, jsonConfig })
   await call('POST', `/nodes/${nodeId}/pipelines/${made.id}/start`)
   return made.id

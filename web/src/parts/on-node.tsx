@@ -1,6 +1,7 @@
 /** Which node of the hub a view is about: several may have pipelines of one name. */
 import { useLive } from '../data/live.ts'
 import { nodes } from '../data/nodes.ts'
+import './on-node.css'
 
 /** Nothing where the node is on no hub. */
 export function OnNode({ nodeId }: { readonly nodeId: string }) {
