@@ -11,7 +11,7 @@ import { componentLoaders } from '../../src/dataplane/components/loaders.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { createRunPool } from '../../src/dataplane/engine/pool.ts'
-import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
+import type { LogLine, RunHandle, RunPool } from '../../src/dataplane/engine/run.ts'
 import { ThreadLoads } from '../../src/dataplane/engine/thread-loading.ts'
 import { Threads } from '../../src/dataplane/engine/threads.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
@@ -350,6 +350,35 @@ describe('more runs than there may be threads', () => {
     } finally {
       first.kill('the test is over')
       await first.ended
+      delete process.env.TEST_TASK_BEGUN
+    }
+  })
+
+  it('end as soon as they are stopped or killed while a thread is on its way, which the next has', async () => {
+    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+    delete process.env.TEST_THREADS_BEGUN
+    process.env.TEST_THREADS_LOAD = '1'
+    const pool = opened(createRunPool({ registry: components, thread }))
+    const last: RunHandle[] = []
+    try {
+      const first = [start(pool, endless).handle, start(pool, endless).handle]
+      await until(() => process.env.TEST_THREADS_BEGUN === '2', 'both threads are on their way')
+      first[0]?.stop()
+      first[1]?.kill('unwanted')
+      expect(await first[0]?.ended).toEqual({ outcome: 'STOPPED' })
+      expect(await first[1]?.ended).toEqual({ outcome: 'FAILED', error: 'unwanted' })
+      for (let i = 0; i < 2; i++) {
+        const { handle } = start(pool, endless)
+        await handle.turn
+        last.push(handle)
+      }
+      delete process.env.TEST_THREADS_LOAD
+      await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'one of the last has a thread')
+      expect(process.env.TEST_THREADS_BEGUN).toBe('2')
+    } finally {
+      delete process.env.TEST_THREADS_LOAD
+      for (const handle of last) handle.kill('the test is over')
+      await Promise.all(last.map(({ ended }) => ended))
       delete process.env.TEST_TASK_BEGUN
     }
   })

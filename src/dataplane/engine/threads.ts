@@ -49,7 +49,7 @@ export interface TaskOptions {
   readonly transferList: Transferable[]
   /** Ends it by force: its thread, where it has one. */
   readonly signal: AbortSignal
-  /** Its place in line is given up: the task is rejected with the signal's reason, unless a thread is on its way to it or has it. */
+  /** Its place in line is given up: a task that has no thread yet is rejected with the signal's reason. */
   readonly left: AbortSignal
 }
 
@@ -97,7 +97,7 @@ export interface ThreadsOptions {
 /**
  * Piscina starts a thread for a task that finds none free, but leaves the task in its queue when that thread dies while it starts (it needs
  * some dozen descriptors), and only emits the error: the task must not wait for ever, nor the process end by an error that nobody listens for.
- * It starts none at any other time (packaging/bundles.js), so that a task which finds all threads taken is not put into its queue before one
+ * It starts none at any other time, and none while one is on its way that no task waits for any more (packaging/bundles.js), so that a task which finds all threads taken is not put into its queue before one
  * is free, or is gone and makes room for another.
  *
  * The first run of a thread takes ten times as long to start as its second, so threads are kept ready that have had a rehearsal. They are
@@ -180,6 +180,13 @@ export class Threads implements ThreadSource {
 
   private async give(task: object, placement: Placement, options: TaskOptions): Promise<unknown> {
     const { transferList, signal, left } = options
+    const over = new AbortController()
+    const end = () => over.abort(signal.reason)
+    const leave = () => {
+      if (placement.thread === undefined) over.abort(left.reason)
+    }
+    signal.addEventListener('abort', end, { once: true })
+    left.addEventListener('abort', leave, { once: true })
     this.waiting.add(placement.who)
     try {
       while (!placement.isRehearsal && this.isFull()) await this.vacancy(left)
@@ -188,15 +195,17 @@ export class Threads implements ThreadSource {
       this.queued.add(placement)
       const done = this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, {
         transferList,
-        signal,
+        signal: over.signal,
       })
       this.reconsider()
       return await done
     } catch (error) {
-      const isOver = placement.thread !== undefined || signal.aborted || left.aborted
-      if (isOver || !(error instanceof Error)) throw error
+      if (placement.thread === undefined && left.aborted) throw left.reason
+      if (placement.thread !== undefined || signal.aborted || !(error instanceof Error)) throw error
       throw new NoThread(noneStarted(error), { cause: error })
     } finally {
+      signal.removeEventListener('abort', end)
+      left.removeEventListener('abort', leave)
       this.waiting.delete(placement.who)
       this.queued.delete(placement)
       this.rest(placement)
