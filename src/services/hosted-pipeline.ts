@@ -44,7 +44,7 @@ export class HostedPipeline {
   #record: PipelineRecord
   #stored: StoredConfig
   /** What runs are made with while an update has the run replaced, before it is stored. */
-  #candidate: CheckedSettings | undefined
+  #candidate: (CheckedSettings & { readonly follows: string }) | undefined
   #deleted = false
   #closing = false
   readonly #host: PipelineHost
@@ -330,7 +330,9 @@ export class HostedPipeline {
    * they were, and the pipeline is stopped.
    */
   async #replaceRun(previous: string, next: CheckedSettings): Promise<void> {
-    this.#candidate = next
+    this.#candidate = { ...next, follows: previous }
+    // Where all threads have runs, a start that comes meanwhile would have its thread, and the pipeline none.
+    const giveBack = this.#host.keepPlace(previous)
     try {
       this.#machine.send({ type: 'RESTART' })
       await this.#started(previous)
@@ -339,6 +341,7 @@ export class HostedPipeline {
       this.#machine.send({ type: 'STOP' })
       throw notReplaced(error)
     } finally {
+      giveBack()
       this.#candidate = undefined
     }
   }
@@ -391,7 +394,7 @@ export class HostedPipeline {
     this.#host.runPlanned(run)
     for (const id of forgotten) this.#host.runForgotten(id)
     if (forgotten.length > 0) this.#persistence.forgetRuns(forgotten)
-    return { ...planRun(this.#host, settings, stored, run), isAwaited }
+    return { ...planRun(this.#host, settings, stored, run, this.#candidate?.follows), isAwaited }
   }
 }
 

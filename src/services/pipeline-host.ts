@@ -23,6 +23,8 @@ export interface PipelineHost extends SettingsRules {
   leastLoadedCpu(): number
   /** Why no run can be started at the moment, if none can. */
   noThread(): string | undefined
+  /** Keeps the place of a run for the one that follows it; gives it back once the function returned is called. */
+  keepPlace(runId: string): () => void
   /** A pipeline has changed: as it was, or is, since. */
   changed(pipeline: Pipeline): void
   runPlanned(run: HostedRun): void

@@ -93,6 +93,7 @@ export class PipelinesService implements PipelineHost {
   readonly #onLeftovers: (processes: number) => void
   readonly noted: (fact: PipelineFact) => void
   readonly noThread: () => string | undefined
+  readonly keepPlace: (runId: string) => () => void
   readonly #pipelines = new Map<string, HostedPipeline>()
   /** Run id → pipeline, for every remembered run. */
   readonly #pipelineOfRun = new Map<string, HostedPipeline>()
@@ -106,6 +107,7 @@ export class PipelinesService implements PipelineHost {
     this.store = options.store
     this.cpus = options.pool.cpus
     this.noThread = () => options.pool.full()
+    this.keepPlace = (runId) => options.pool.keep(runId)
     this.telemetryInterval = options.telemetryInterval
     this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
     this.clock = options.clock ?? systemClock

@@ -9,12 +9,16 @@ import type { PipelineHost } from './pipeline-host.ts'
 import { policyOf, type StoredConfig } from './pipelines-settings.ts'
 import { RunCommands } from './run-commands.ts'
 
-/** Plans `run` from the settings as they are now, but for whether anybody waits for it; what they do not allow is planned with why. Never throws. */
+/**
+ * Plans `run` from the settings as they are now, but for whether anybody waits for it; what they do not allow is planned with why. `follows`: the run whose
+ * place it takes. Never throws.
+ */
 export function planRun(
   host: PipelineHost,
   settings: PipelineSettings,
   stored: StoredConfig,
   run: HostedRun,
+  follows?: string,
 ): Omit<RunPlan, 'isAwaited'> {
   const cpu = settings.cpuPin ?? host.leastLoadedCpu()
   const handler = stored.config?.lifecycle
@@ -36,7 +40,8 @@ export function planRun(
     const hold = (lifecycle?.pre_start.length ?? 0) > 0
     const { performanceMode } = settings
     // Lines of every level come here, so that a change of defaultLoggingLevel takes effect on the run that is.
-    return { runId: run.id, config, cpu, performanceMode, level: 'STATE', hold }
+    const place = follows === undefined ? {} : { follows }
+    return { runId: run.id, config, cpu, performanceMode, level: 'STATE', hold, ...place }
   }
   const plan: ReturnType<typeof planRun> = {
     pipelineId: run.pipelineId,

@@ -37,7 +37,7 @@ function watched(pool: RunPool): { pool: RunPool; active: Map<string, RunHandle>
     handle.ended.then(() => active.delete(handle.id))
     return handle
   }
-  return { pool: { cpus: pool.cpus, full: () => pool.full(), start, close: () => pool.close() }, active }
+  return { pool: { ...pool, start }, active }
 }
 
 /** Processes of commands of any run of this node. */

@@ -87,6 +87,10 @@ export class ScriptedPool implements RunPool {
     return this.problem
   }
 
+  keep(): () => void {
+    return () => {}
+  }
+
   get last(): ScriptedRun {
     return this.runs.at(-1) as ScriptedRun
   }

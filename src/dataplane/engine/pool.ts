@@ -75,15 +75,29 @@ export function createRunPool({
   const threads = new Threads({ thread, ready: rehearsal === undefined ? 0 : warm, maximum, rehearse, onError })
   // One more than CPUs: each waits for the main thread by turns.
   const line = new StartLine(cpus.length + 1)
+  /** Ids of runs whose places are for those that follow them. */
+  const kept = new Set<string>()
   const full = () => {
+    const left = new Set(kept)
     let staying = 0
-    for (const run of runs) if (!run.isLeaving && !rehearsals.has(run)) staying++
-    return staying < maximum ? undefined : `all ${maximum} threads of this process have runs: stop others first`
+    for (const run of runs) {
+      if (run.isLeaving || rehearsals.has(run)) continue
+      left.delete(run.id)
+      staying++
+    }
+    return staying + left.size < maximum
+      ? undefined
+      : `all ${maximum} threads of this process have runs: stop others first`
   }
   return {
     cpus,
     full,
+    keep(runId) {
+      kept.add(runId)
+      return () => kept.delete(runId)
+    },
     start(options, onLog) {
+      if (options.follows !== undefined) kept.delete(options.follows)
       const problem = full()
       if (problem !== undefined) throw new RangeError(problem)
       if (options.cpu !== undefined && !cpus.includes(options.cpu)) {

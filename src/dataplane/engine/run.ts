@@ -47,6 +47,8 @@ export interface RunOptions {
   hold?: boolean
   /** Whether somebody waits for its start, which then goes before others (default true). */
   isAwaited?: boolean
+  /** Id of the run whose place it takes, if that is kept for it (`RunPool.keep`). */
+  follows?: string
   /** Of a rehearsal: keys of components that its thread loads besides its own, for the run that comes after it. */
   preload?: readonly string[]
 }
@@ -111,6 +113,8 @@ export interface RunPool {
   readonly cpus: readonly number[]
   /** Why no further run can be started, if none can: each has a thread, or is to have one, and none is about to be free. */
   full(): string | undefined
+  /** Has the end of a run make no room for others, until one that `follows` it is started or the function returned is called: safe at any time. */
+  keep(runId: string): () => void
   /** `onLog` gets lines in order, also before `running` resolves. Throws where the pool is full. */
   start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle
   /** Stops every run and ends the threads. */
