@@ -156,7 +156,7 @@ const describedOnce = {
  * Where the system has no thread for a task (EAGAIN), Piscina throws, and the task stays in its queue, where a thread that becomes free meets it
  * later; and a thread that becomes free and does not suit the tasks that wait starts others, as many as there may be, in an event of which nobody
  * catches what it throws. Here the task is refused, and threads are started for none but the task that comes, unless one is on its way that was started for a
- * task which did not wait for it: engine/threads.ts does the rest. Tasks that can be aborted, as all here, wait in its skipQueue.
+ * task which did not wait for it: engine/threads.ts does the rest..
  */
 const threadsWhenAsked = {
   name: 'threads-when-asked',
@@ -174,7 +174,7 @@ const threadsWhenAsked = {
         new RegExp(`if \\(!distributed\\) \\{\\s*(?://.*\\s*)*${start}`),
         `if (!distributed) {
           const onTheirWay = [...this.workers.pendingItems].filter((worker) => worker.currentUsage() === 0).length
-          if (this.workers.size < this.options.maxThreads && onTheirWay < this.skipQueue.length) {
+          if (this.workers.size < this.options.maxThreads && onTheirWay < this.taskQueue.size + this.skipQueue.length) {
             try { this._addNewWorker() } catch (error) { this._removeTaskFromQueue(taskInfo); taskInfo.done(error, null) }`,
       ],
     ])
