@@ -10,7 +10,7 @@ import { onOneLine } from './terminal.ts'
 
 /** Milliseconds between two looks for a reader of a FIFO. */
 const LOOK_AGAIN = 100
-/** Milliseconds that a reader has, once the command is to end, for what was being written. */
+/** Milliseconds that a reader has, once the command is to end, for what is still to be written. */
 const LAST_WAIT = 1000
 
 interface CaptureFile {
@@ -129,7 +129,9 @@ function piped(stream: Writable, name: string, signal: AbortSignal): CaptureFile
     failure ??= error
     giveUp()
   })
-  signal.addEventListener('abort', () => setTimeout(giveUp, LAST_WAIT).unref(), { once: true })
+  const lastWait = () => setTimeout(giveUp, LAST_WAIT).unref()
+  if (signal.aborted) lastWait()
+  else signal.addEventListener('abort', lastWait, { once: true })
   return {
     async write(pieces) {
       let whole = 0

@@ -1,10 +1,12 @@
 /** `penstock pipelines tap --write` where writing fails, waits or is given up: full disks, FIFOs and their readers. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, createReadStream, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, createReadStream, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { MAX_WAITING_BYTES } from '../../src/cli/waiting-packets.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { type RunningNode, runNode, temporaryDirectory, traffic } from '../api/running-node.ts'
 import { until } from '../harness/waiting.ts'
@@ -68,7 +70,18 @@ function followed(child: ChildProcess) {
   }
 }
 
+/** How much a process has read, or written, in bytes. */
+const transferred = ({ pid }: ChildProcess, what: 'rchar' | 'wchar'): number =>
+  Number(new RegExp(`^${what}: (\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+
+/** Waits until a command has read more of its stream, as base64 and more, than it keeps for its reader and what lies in sockets. */
+async function readsOn(child: ChildProcess): Promise<void> {
+  const before = transferred(child, 'rchar')
+  await until(() => transferred(child, 'rchar') > before + 3 * MAX_WAITING_BYTES, 'it reads the stream')
+}
+
 const captured = (stderr: string) => Number(/^(\d+) packets captured/m.exec(stderr)?.[1])
+const dropped = (stderr: string) => Number(/, (\d+) dropped for want of room$/m.exec(stderr)?.[1] ?? 0)
 
 describe('what takes no more', () => {
   test('a full device', async () => {
@@ -143,7 +156,7 @@ describe('a FIFO', () => {
       let written = 0
       let since = 0
       await until(() => {
-        const now = Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${child.pid}/io`, 'utf8'))?.[1])
+        const now = transferred(child, 'wchar')
         if (now !== written) since = performance.now()
         written = now
         return written > 50_000 && performance.now() - since > 500
@@ -157,3 +170,86 @@ describe('a FIFO', () => {
     }
   })
 })
+
+describe('the stream is read although nobody reads the capture, which gets what was kept', () => {
+  let pipeline: string
+
+  beforeEach(async () => {
+    const source = { throughput_traffic_source: { output: 'a', throughput_mbit: 60, payload_size: 1400 } }
+    pipeline = await node.create({ source, sink: { traffic_sink: { input: 'a' } } }, { name: 'fast' })
+    await node.start(pipeline)
+  })
+  afterEach(async () => {
+    await node.call('DELETE', `/pipelines/${pipeline}`)
+  })
+
+  /** Reads `capture` once the command has read on without it; then ends the run, after which all of it comes. */
+  async function readLate(
+    child: ChildProcess,
+    { end }: ReturnType<typeof followed>,
+    capture: () => Readable,
+  ): Promise<{ came: Buffer; stderr: string }> {
+    await readsOn(child)
+    const pieces: Buffer[] = []
+    let length = 0
+    const reader = capture()
+    reader.on('data', (bytes: Buffer) => {
+      length += bytes.length
+      pieces.push(bytes)
+    })
+    const isRead = once(reader, 'close')
+    await until(() => length > MAX_WAITING_BYTES / 2, 'what waited comes')
+    await node.call('POST', `/pipelines/${pipeline}/stop`)
+    const { code, stderr } = await end()
+    await isRead
+    expect(code).toBe(0)
+    return { came: Buffer.concat(pieces), stderr }
+  }
+
+  test('a FIFO', async () => {
+    const path = fifo('late')
+    const child = start(['pipelines', 'tap', pipeline, 'source', '-w', path], env)
+    const command = followed(child)
+    await command.waits()
+    const { came, stderr } = await readLate(child, command, () => createReadStream(path))
+    expect(packetsIn(came)).toBe(captured(stderr))
+    expect(dropped(stderr)).toBeGreaterThan(100)
+  })
+
+  test.each([
+    ['pcapng', ['-w', '-'], packetsIn],
+    ['lines', ['-o', 'json'], (output: Buffer) => output.toString().trimEnd().split('\n').length],
+  ])('standard output: %s', async (_, args, count) => {
+    const child = start(['pipelines', 'tap', pipeline, 'source', ...args], env)
+    const command = followed(child)
+    // Its modules are read by then.
+    await until(() => transferred(child, 'wchar') > 50_000, 'the capture has begun')
+    const { came, stderr } = await readLate(child, command, () => child.stdout as Readable)
+    expect(count(came)).toBe(captured(stderr))
+    expect(dropped(stderr)).toBeGreaterThan(100)
+  })
+})
+
+test.each([
+  ['for people', [], (_: string, stderr: string) => captured(stderr)],
+  ['as JSON', ['-o', 'json'], (stdout: string) => JSON.parse(stdout).captured],
+])(
+  'a stream that fails: the last line says %s how many packets the capture has, and then why',
+  async (what, args, told) => {
+    const other = await runNode(temporaryDirectory())
+    await other.start(await other.create(traffic(), { name: 'running' }))
+    const file = join(directory.path, `failed ${what}.pcapng`)
+    const child = start(tap('-w', file, ...args), { PENSTOCK_URL: `http://${other.node.http}` })
+    let stdout = ''
+    child.stdout?.on('data', (text) => {
+      stdout += text
+    })
+    const { end } = followed(child)
+    await until(() => existsSync(file) && readFileSync(file).length > 10_000, 'packets are written')
+    await other.node.close()
+    const { code, stderr } = await end()
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^(\d+ packets captured\n)?penstock: .+\n$/)
+    expect(told(stdout, stderr)).toBe(packetsIn(readFileSync(file)))
+  },
+)
