@@ -67,7 +67,7 @@ async function inTime<T>(call: (options: CallOptions) => Promise<T>): Promise<T>
   try {
     return await call({ timeout: PATIENCE_MS })
   } catch (error) {
-    if (!(error instanceof PenstockError) || error.code !== 'DEADLINE_EXCEEDED') throw error
+    if (!hasCode(error, 'DEADLINE_EXCEEDED')) throw error
     throw new Failure(`${error.message}: ${STUCK}`)
   }
 }
@@ -84,6 +84,10 @@ async function asksForToken(connection: Client['connection']): Promise<boolean> 
     return error.status === 401
   }
 }
+
+/** Whether a call failed with this code. */
+export const hasCode = (error: unknown, code: PenstockError['code']): error is PenstockError =>
+  error instanceof PenstockError && error.code === code
 
 /** What to tell of failures of the node at `url`. `advice`: what to do when it does not let the caller in. */
 export function explanationFor(url: string, advice?: string): (error: PenstockError) => Error {

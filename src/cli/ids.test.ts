@@ -1,7 +1,7 @@
 /** What a word means that may be a name, an id, or the beginning of one. */
 import { expect, test } from 'vitest'
 import { Failure } from './failure.ts'
-import { meant } from './ids.ts'
+import { isWholeId, mayBeginId, meant } from './ids.ts'
 
 const nodes = [
   { id: 'csumaaaa', name: 'hub' },
@@ -32,4 +32,19 @@ test.each([
   ],
 ])('%s: several', (given, message) => {
   expect(() => meant(nodes, given, 'nodes')).toThrow(new Failure(message))
+})
+
+test.each([
+  ['0b6ebe5c-7b9d-4d3b-9d43-6a2d1d5f3c11', true, false],
+  ['0b6ebe5c-7b9d-4d3b-9d43-6a2d1d5f3c1', false, true],
+  ['0b6ebe5c-', false, true],
+  ['cafe', false, true],
+  ['cab', false, false],
+  ['cafe-1', false, false],
+  ['0b6ebe5c7', false, false],
+  ['0b6ebe5c-7b9d-4d3b-9d43-6a2d1d5f3c111', false, false],
+  ['camera', false, false],
+  ['', false, false],
+])('%j is the id of a pipeline or run: %j; may be the beginning of one: %j', (given, isWhole, mayBegin) => {
+  expect([isWholeId(given), mayBeginId(given)]).toEqual([isWhole, mayBegin])
 })

@@ -5,6 +5,17 @@ import { named } from './terminal.ts'
 /** Fewest characters of an id that stand for the whole: what is shorter is too easily a slip, or the name of something that is gone. */
 const MIN_ID_CHARACTERS = 4
 
+/** The ids of pipelines and of runs, as nodes make them (RFC 9562). */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const ANY_UUID = '00000000-0000-0000-0000-000000000000'
+
+/** Whether it looks like the whole id of a pipeline or of a run. */
+export const isWholeId = (given: string): boolean => UUID.test(given)
+
+/** Whether the id of a pipeline or of a run may begin with it, without being it. */
+export const mayBeginId = (given: string): boolean =>
+  given.length >= MIN_ID_CHARACTERS && given.length < ANY_UUID.length && UUID.test(given + ANY_UUID.slice(given.length))
+
 /** What stands in the help of arguments that `meant` reads. */
 export const ID_OR_NAME = 'its id, the beginning of that, or its name'
 

@@ -10,6 +10,7 @@ import type {
   UpdatePipelineRequest,
 } from '@penstock/client'
 import { type Command, InvalidArgumentError } from 'commander'
+import { hasCode } from './client.ts'
 import { Failure } from './failure.ts'
 import { ID_OR_NAME } from './ids.ts'
 import { duration, type Format, logLevel, whole } from './options.ts'
@@ -113,7 +114,13 @@ export function given(options: SettingOptions): Partial<UpdateSettings> {
 
 /** Refuses a name that a pipeline other than `self` has: whatever takes names would find both. */
 export async function refuseTaken(client: Client, node: string, name: string, self?: string): Promise<void> {
-  const { pipelines } = await client.getPipelines({ nodeId: node })
+  const { pipelines } = await client.getPipelines({ nodeId: node }).catch((error: unknown) => {
+    if (!hasCode(error, 'RESOURCE_EXHAUSTED')) throw error
+    throw new Failure(
+      `whether a pipeline has the name "${named(name)}" already cannot be told: ${error.message}\n` +
+        '  to give it the name in any case: --force',
+    )
+  })
   const others = pipelines.filter((other) => other.name === name && other.id !== self)
   if (others.length === 0) return
   throw new Failure(

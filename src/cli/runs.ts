@@ -1,11 +1,10 @@
 /** Which run a command means, and the runs that come after it. */
-import { type Client, PenstockError, type Pipeline, type Run, type StreamPipelinesEvent } from '@penstock/client'
+import type { Client, Pipeline, Run, StreamPipelinesEvent } from '@penstock/client'
+import { hasCode } from './client.ts'
 import { UsageFailure } from './failure.ts'
+import { isWholeId } from './ids.ts'
 import { standing } from './streams.ts'
 import { findRun, findRunId, pipelineCalled } from './target.ts'
-
-/** The ids that nodes give; others are not looked for among the runs, which takes a node 2 s where there is none. */
-const RUN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The id of the run meant: `run`; else the current one of the pipeline called `given`, by id or name; else the run with that id, or that beginning of one. */
 export async function meantRun(
@@ -16,7 +15,8 @@ export async function meantRun(
 ): Promise<string> {
   if (run !== undefined) return await findRunId(client, node, run)
   if (given === undefined) throw new UsageFailure('name a pipeline or a run')
-  if (!RUN_ID.test(given)) {
+  // Others are not looked for among the runs, which takes a node 2 s where there is none.
+  if (!isWholeId(given)) {
     const isPipeline = (await pipelineCalled(client, node, given)) !== undefined
     const begun = isPipeline ? given : await findRunId(client, node, given)
     return begun === given ? await findRun(client, node, given, undefined) : begun
@@ -25,7 +25,7 @@ export async function meantRun(
     const { pipeline } = await client.getPipelineById({ nodeId: node, id: given })
     if (pipeline?.currentRun !== undefined) return pipeline.currentRun.id
   } catch (error) {
-    if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
+    if (!hasCode(error, 'NOT_FOUND')) throw error
     const isRun = await client.getPipelineByRunId({ nodeId: node, id: given }).then(
       () => true,
       () => false,
@@ -42,7 +42,7 @@ export async function meantPipeline(
   given: string | undefined,
   run: string | undefined,
 ): Promise<Pipeline> {
-  if (run === undefined && given !== undefined && !RUN_ID.test(given)) {
+  if (run === undefined && given !== undefined && !isWholeId(given)) {
     const pipeline = await pipelineCalled(client, node, given)
     if (pipeline !== undefined) return pipeline
   }
@@ -62,7 +62,7 @@ export async function isDeleted(client: Client, node: string, pipeline: string):
     await client.getPipelineById({ nodeId: node, id: pipeline })
     return false
   } catch (error) {
-    return error instanceof PenstockError && error.code === 'NOT_FOUND'
+    return hasCode(error, 'NOT_FOUND')
   }
 }
 

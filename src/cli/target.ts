@@ -1,12 +1,12 @@
 /** Which node a command talks to, and which one it means. */
 import { X509Certificate } from 'node:crypto'
-import { type Client, type Node, PenstockError, type Pipeline } from '@penstock/client'
+import type { Client, Node, Pipeline } from '@penstock/client'
 import type { Command } from 'commander'
 import { readSettingFile } from '../node/setting-file.ts'
 import { messageOf } from '../text/error-message.ts'
-import { clientOf, DEFAULT_URL } from './client.ts'
+import { clientOf, DEFAULT_URL, hasCode } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
-import { meant, OF_BEGINNINGS } from './ids.ts'
+import { isWholeId, mayBeginId, meant, OF_BEGINNINGS } from './ids.ts'
 import { named } from './terminal.ts'
 import { findToken, type TokenOptions } from './token-source.ts'
 
@@ -106,18 +106,35 @@ export async function findPipeline(client: Client, node: string, given: string):
   )
 }
 
-/** The same; undefined when there is none. */
+/**
+ * The same; undefined when there is none. The whole list, which may be longer than what comes over a link, is asked for only where an id may begin so, or
+ * the name is not that of one pipeline.
+ */
 export async function pipelineCalled(client: Client, node: string, given: string): Promise<Pipeline | undefined> {
   try {
     return (await client.getPipelineById({ nodeId: node, id: given })).pipeline
   } catch (error) {
-    if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
+    if (!hasCode(error, 'NOT_FOUND')) throw error
   }
-  return meant((await client.getPipelines({ nodeId: node })).pipelines, given, 'pipelines')
+  const inList = async () => meant((await client.getPipelines({ nodeId: node })).pipelines, given, 'pipelines')
+  if (mayBeginId(given)) return await inList()
+  try {
+    return (await client.getPipelineByName({ nodeId: node, name: given })).pipeline
+  } catch (unnamed) {
+    if (!hasCode(unnamed, 'NOT_FOUND')) throw unnamed
+    return await inList().catch((error: unknown) => {
+      // That there is none of the name, or that there are several, is what matters.
+      throw hasCode(error, 'RESOURCE_EXHAUSTED') ? unnamed : error
+    })
+  }
 }
 
-/** The id of the run whose id begins with `given`, of the last ones of all pipelines; of older ones only the node knows: `given` as it is. */
+/**
+ * The id of the run whose id is `given` or begins with it, of the last ones of all pipelines; of older ones only the node knows: `given` as it is. Of a whole
+ * id the list is not asked for.
+ */
 export async function findRunId(client: Client, node: string, given: string): Promise<string> {
+  if (isWholeId(given)) return given
   const { pipelines } = await client.getPipelines({ nodeId: node })
   const runs = pipelines.flatMap(({ currentRun }) => (currentRun ? [currentRun] : []))
   return meant(runs, given, 'runs')?.id ?? given

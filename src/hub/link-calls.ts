@@ -68,7 +68,7 @@ export function unaryOver(
       stream.handlers = {
         fragment: (bytes, more) => {
           const isTaken = answer.take(bytes, more)
-          if (answer.length > MAX_ANSWER_BYTES) giveUp(tooLong(called))
+          if (answer.length > MAX_ANSWER_BYTES) giveUp(tooLong(codec, called))
           return isTaken
         },
         end: (status) => {
@@ -227,11 +227,15 @@ function turnsOf(session: LinkOpener): AnswerTurns {
   return known
 }
 
-function tooLong(called: string): ServiceError {
+function tooLong({ name }: Codec, called: string): ServiceError {
   const most = `${MAX_ANSWER_BYTES / 1024 / 1024} MiB`
+  const less =
+    name === 'getPipelines'
+      ? 'ask for one pipeline, by its id or name, or ask at that node itself'
+      : 'ask for less at a time'
   return new ServiceError(
     'RESOURCE_EXHAUSTED',
-    `the answer of ${called} is longer than ${most}, the most that comes over a link; ask for less at a time`,
+    `the answer of ${called} is longer than ${most}, the most that comes over a link: ${less}`,
   )
 }
 

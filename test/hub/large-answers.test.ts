@@ -8,9 +8,11 @@ import { loadOperations, type Operation } from '../../src/contract/operations.ts
 import { MAX_ANSWER_BYTES } from '../../src/hub/link-answers.ts'
 import { MAX_MESSAGE_BYTES } from '../../src/link/messages.ts'
 import { type RunningNode, temporaryDirectory, traffic } from '../api/running-node.ts'
+import { penstock, scratch } from '../cli/cli.ts'
 import { httpCaller, startReal } from './callers.ts'
 
 const root = temporaryDirectory()
+const directory = scratch()
 const pass = (bytes: Buffer): Buffer => bytes
 const operation = loadOperations().find(({ name }) => name === 'getPipelines') as Operation
 const COUNT = 24
@@ -39,6 +41,7 @@ afterAll(async () => {
   for (const client of clients) client.close()
   await member.node.close()
   await hub.node.close()
+  directory.dispose()
 })
 
 const throughHub = () => `http://${hub.node.http}/v1/nodes/${member.node.id}/pipelines`
@@ -97,6 +100,33 @@ test('beyond the most that comes over a link: refused with the reason, and the l
   }
   const response = await fetch(throughHub())
   expect(response.status).toBe(429)
-  expect(await response.json()).toMatchObject({ code: 8, message: expect.stringContaining('longer than 64 MiB') })
+  expect(await response.json()).toMatchObject({
+    code: 8,
+    message: expect.stringMatching(
+      /longer than 64 MiB.*: ask for one pipeline, by its id or name, or ask at that node/,
+    ),
+  })
   expect((await fetch(`${throughHub()}-by-name/large-3`)).status).toBe(200)
+})
+
+test('then the command line finds pipelines and runs by their names and whole ids', { timeout: 120_000 }, async () => {
+  const env = { PENSTOCK_URL: `http://${hub.node.http}` }
+  const far = (...args: string[]) => penstock([...args, '--node', member.node.id, '--json'], { env })
+  const { id } = (await member.call('GET', '/pipelines-by-name/large-3')).body.pipeline
+  for (const given of ['large-3', id]) {
+    const { code, stdout, stderr } = await far('pipelines', 'get', given)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({ id, name: 'large-3' })
+  }
+  const { runId } = JSON.parse((await far('pipelines', 'start', 'large-3')).stdout)
+  expect(await far('pipelines', 'stop', '--run', runId)).toMatchObject({ code: 0, stderr: '' })
+  expect(await far('pipelines', 'logs', 'large-3')).toMatchObject({ code: 0 })
+  expect(await far('pipelines', 'delete', 'large-3')).toMatchObject({ code: 0, stderr: '' })
+  // A name of none or of several is refused as that.
+  expect((await far('pipelines', 'get', 'large-3')).stderr).toContain('"large-3"')
+  expect((await far('pipelines', 'get', 'more')).stderr).toContain('pipelines have the name "more"')
+  expect((await far('pipelines', 'get', id.slice(0, 8))).stderr).toContain('longer than 64 MiB')
+  const config = directory.file('traffic.json', { engine_config: { pipeline: traffic() } })
+  expect((await far('pipelines', 'create', 'another', config)).stderr).toContain('--force')
+  expect(await far('pipelines', 'create', 'another', config, '--force')).toMatchObject({ code: 0, stderr: '' })
 })
