@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { defaultDataDirectory } from '../node/settings.ts'
 import { COMMAND_EXAMPLES } from './command-examples.ts'
-import { documentOf, OUTPUT_SCHEMAS } from './output-schemas.ts'
+import { documentOf, OUTPUT_SCHEMAS, type OutputSchema } from './output-schemas.ts'
 import { defaultCommandOf } from './usage.ts'
 
 /** That of root, whoever writes the page. */
@@ -30,7 +30,7 @@ const INTRODUCTION = `<!-- Written by "npm run docs" from the commands themselve
 # Commands
 
 Every command takes \`--help\`. Those that print data take \`-o json\`, or \`--json\` for short, and \`-o yaml\`: what they print then is said by a
-JSON Schema in \`docs/output/\`, and changes only by additions. Where there are several values, JSON has a line for each, YAML a document.
+JSON Schema in \`docs/output/\`, and changes only by additions. Where a command prints a line for each of several values, YAML has a document for each.
 
 Those that talk to a node take \`--url\` (or \`PENSTOCK_URL\`; default: this machine), what it takes to be let in (\`--token-file\`, \`--data-dir\`, \`--ca\`,
 \`--fingerprint\`), and many take \`--node\` for another node of its hub, \`pipelines apply\` several times.
@@ -95,10 +95,13 @@ function sectionOf(command: Command, path: string): string[] {
     `\`${usage}\``,
     ...optionsTable(command),
     ...(example === undefined ? [] : [`\`\`\`sh\n${example}\n\`\`\``]),
-    ...(output === undefined
-      ? []
-      : [`JSON: [${fileOf(path)}](output/${fileOf(path)})${output.form === 'lines' ? ', a line each' : ''}.`]),
+    ...(output === undefined ? [] : [outputLine(path, output)]),
   ]
+}
+
+function outputLine(path: string, { form, otherwise }: OutputSchema): string {
+  const each = form === 'lines' ? ', a line each' : ''
+  return `JSON: [${fileOf(path)}](output/${fileOf(path)})${each}${otherwise === undefined ? '' : `; ${otherwise}`}.`
 }
 
 /** The page. */

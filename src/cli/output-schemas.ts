@@ -20,6 +20,8 @@ import { advice, simulated, sweepRow } from './output-schemas-simulate.ts'
 export interface OutputSchema {
   /** Whether it prints one value, or a line for each of several. */
   form: 'value' | 'lines'
+  /** With which options it is otherwise, and how. */
+  otherwise?: string | undefined
   /** Messages of the API are references below `#/$defs/`. */
   schema: JsonSchema
 }
@@ -29,8 +31,9 @@ const NODE = message('hub.Node')
 const TOKEN = message('hub.Token')
 const REQUEST = message('hub.AuthenticationByRequestRequest')
 
-const value = (schema: JsonSchema): OutputSchema => ({ form: 'value', schema })
-const lines = (schema: JsonSchema): OutputSchema => ({ form: 'lines', schema })
+const value = (schema: JsonSchema, otherwise?: string): OutputSchema => ({ form: 'value', schema, otherwise })
+const lines = (schema: JsonSchema, otherwise?: string): OutputSchema => ({ form: 'lines', schema, otherwise })
+const WATCHED = 'with `--watch` a line each'
 const either = (...anyOf: JsonSchema[]): JsonSchema => ({ anyOf })
 const list = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
 
@@ -173,26 +176,28 @@ const answered = list(Type.Object({ requestId: text, accepted: maybe(Type.Boolea
 
 export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
   run: value(Type.Object({ outcome, error: maybe(text), seconds: real, kpis: maybe(kpis), metrics }, closed)),
-  simulate: lines(
+  simulate: value(
     either(
       Type.Object(simulated, closed),
       Type.Object({ runs: Type.Array(Type.Object({ file: text, ...simulated }, closed)) }, closed),
       sweepRow,
     ),
+    'in a sweep (`--set` of several values, `--repeat`, `--metric`, `--kpi`) a line each',
   ),
   'fec advise': value(advice),
   schema: value(Type.Object({ $schema: text, $defs: Type.Object({}) })),
-  impair: lines(impair),
+  impair: lines(impair, 'with `--list` and `--print` one value'),
   validate: verdict,
   components: value(
     either(Type.Array(Type.Object({ key: text, family: text, summary: text }, closed)), component, configuration),
   ),
-  'pipelines list': lines(
+  'pipelines list': value(
     either(
       list(PIPELINE),
       message('pipeline.StreamPipelinesEvent'),
       ofNodes({ pipelines: maybe(Type.Array(Type.Unsafe(PIPELINE))) }),
     ),
+    WATCHED,
   ),
   'pipelines get': value(either(PIPELINE, givenConfiguration)),
   'pipelines create': value(PIPELINE),
@@ -202,7 +207,10 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
   'pipelines apply': value(either(appliedToOne, appliedToSeveral)),
   'pipelines export': value(exported),
   'pipelines delete': value(id),
-  'pipelines start': value(Type.Object({ runId: text }, closed)),
+  'pipelines start': value(
+    Type.Object({ runId: text }, closed),
+    'with `--follow` the lines of `pipelines logs` come after it',
+  ),
   'pipelines stop': value(Type.Object({}, closed)),
   'pipelines logs': lines(either(message('logging.Message'), nextRun)),
   'pipelines telemetry': lines(
@@ -217,10 +225,11 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
       Type.Object({ time: text, link: text, length: count, data: text }, closed),
       Type.Object({ captured: count, dropped: count }, closed),
     ),
+    'with `--write` one value',
   ),
   top: lines(Type.Object({ timestamp: text, node: text, runs: Type.Array(runStatus) }, closed)),
   status: value(either(status, ofNodes(counts))),
-  'nodes list': value(either(list(NODE), message('hub.StreamNodesResponse'))),
+  'nodes list': value(either(list(NODE), message('hub.StreamNodesResponse')), WATCHED),
   'nodes set': value(NODE),
   'nodes remove': value(id),
   'authenticate-by-request': value(
@@ -277,12 +286,12 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
 
 /** The whole JSON Schema of what the command at `path` prints, each line of it where there are several values. */
 export function documentOf(path: string): JsonSchema {
-  const { form, schema } = OUTPUT_SCHEMAS[path] as OutputSchema
+  const { form, schema, otherwise } = OUTPUT_SCHEMAS[path] as OutputSchema
   const $defs = definitionsOf(schema)
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: `penstock ${path} -o json`,
-    $comment: form === 'lines' ? 'Each line of the output.' : 'The output.',
+    $comment: `${form === 'lines' ? 'Each line of the output' : 'The output'}${otherwise === undefined ? '' : `; ${otherwise.replaceAll('`', '')}`}.`,
     ...schema,
     ...(Object.keys($defs).length > 0 && { $defs }),
   }

@@ -56,7 +56,16 @@ async function conforms(path: string, args: readonly string[], wanted = 0): Prom
   seen.add(path)
   const { code, stdout, stderr } = await penstock([...args, '--json'], { env })
   expect({ args, code, stderr: code === wanted ? '' : stderr }).toEqual({ args, code: wanted, stderr: '' })
-  check(path, stdout)
+  check(path, stdout, args)
+}
+
+/** Whether it is a line for each value, as the schema says of these arguments. */
+function isLines(path: string, args: readonly string[]): boolean {
+  const { form, otherwise = '' } = OUTPUT_SCHEMAS[path]!
+  const [how = ''] = /one value|a line each/.exec(otherwise) ?? []
+  const options = how === '' ? [] : Array.from(otherwise.matchAll(/`(--[\w-]+)`(?! of several)/g), ([, name]) => name)
+  const isOther = args.some((each) => options.includes(each))
+  return isOther ? how === 'a line each' : form === 'lines'
 }
 
 /** Messages of the API may get more fields; here every one that is printed has to be in the schema. */
@@ -72,11 +81,9 @@ function schemaOf(path: string): object {
   return { ...own, $defs: closed($defs) }
 }
 
-function check(path: string, stdout: string): void {
-  const { form } = OUTPUT_SCHEMAS[path]!
+function check(path: string, stdout: string, args: readonly string[] = []): void {
   const schema = schemaOf(path)
-  let texts = [stdout]
-  if (form === 'lines' && !/^[[{]\n/.test(stdout)) texts = stdout.trim().split('\n')
+  const texts = isLines(path, args) ? stdout.trim().split('\n') : [stdout]
   for (const text of texts) {
     ajv.validate(schema, JSON.parse(text))
     expect({ path, text: ajv.errors === null ? '' : text, errors: ajv.errors }).toEqual({
@@ -150,7 +157,7 @@ describe('the output of', () => {
       ['pipelines get', 'p', '--config'],
       ['pipelines telemetry', 'p', '-c', '2'],
       ['pipelines tap', 'p', 'source', '-c', '3'],
-      ['pipelines tap', 'p', 'source', '-c', '3', '-w', `${directory.path}/p.pcapng`],
+      ['pipelines tap', 'p', 'source', '-c', '3', '--write', `${directory.path}/p.pcapng`],
       ['top', '--once'],
       ['status'],
       ['pipelines update', 'p', operate, '--dry-run'],
@@ -207,6 +214,27 @@ describe('the output of', () => {
     await conforms('hub export', ['hub', 'export', members, '--data-dir', first])
     await conforms('hub import', ['hub', 'import', members, '--data-dir', first])
     await conforms('hub key adopt', ['hub', 'key', 'adopt', `${file}.first`, '--data-dir', first])
+  })
+
+  it.each(['pipelines list', 'nodes list'])('%s --watch: a line each', async (path) => {
+    const args = [...path.split(' '), '--watch', '--json']
+    const child = start(args, env)
+    let stdout = ''
+    child.stdout!.on('data', (text) => {
+      stdout += text
+    })
+    const lines = (count: number) => until(() => stdout.split('\n').length > count, `it prints ${count} lines`)
+    await lines(1)
+    const { id } = JSON.parse(
+      (await penstock(['pipelines', 'create', 'watched', generator, '--force', '--json'], { env })).stdout,
+    )
+    await penstock(['nodes', 'set', '.', '--metadata', `shows=${id}`], { env })
+    await lines(2)
+    const closed = once(child, 'close')
+    child.kill('SIGINT')
+    expect(await closed).toEqual([0, null])
+    check(path, stdout, args)
+    await penstock(['pipelines', 'delete', id, '--force'], { env })
   })
 
   it('demo', async () => conforms('demo', ['demo', '--duration', '1s']))
