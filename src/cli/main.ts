@@ -5,12 +5,14 @@ import { Failure } from './failure.ts'
 import { isOutputLost, superviseOutput } from './output.ts'
 import { createProgram } from './program.ts'
 import { harmless, named, paint } from './terminal.ts'
+import { helpIfAsked } from './usage.ts'
 
 /** Runs one command line (without node and script); gives the exit code. */
 export async function main(args: string[]): Promise<number> {
   superviseOutput(complain)
   try {
     const program = await createProgram(args)
+    helpIfAsked(program, args)
     await program.parseAsync(args, { from: 'user' })
     return Number(process.exitCode ?? 0)
   } catch (error) {

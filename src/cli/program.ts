@@ -46,6 +46,7 @@ export async function createProgram(args: readonly string[] = []): Promise<Comma
   const program = new Command('penstock')
     .description('A node that moves network traffic through pipelines of components.')
     .version(packageVersion(), VERSION_FLAGS.join(', '), 'print the version')
+    .helpCommand('help [command...]')
     .exitOverride()
     .showHelpAfterError('Add --help to see what it takes.')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })
@@ -62,6 +63,8 @@ export async function createProgram(args: readonly string[] = []): Promise<Comma
 /** The names of commands that `args` is about; none: all. */
 function calledBy(args: readonly string[]): readonly string[] {
   if (args[0] === 'completion') return []
+  // `penstock help pipelines start`
+  if (args[0] === 'help') return args.slice(1, 2)
   // `penstock complete -- pipelines start`: the words that are to be completed.
   if (args[0] === 'complete') return ['complete', args[1] === '--' ? (args[2] ?? '') : (args[1] ?? '')]
   return args.slice(0, 1)

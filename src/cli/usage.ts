@@ -1,4 +1,4 @@
-/** What help and usage errors say beyond what commander says by itself: unknown commands, and the options of default commands. */
+/** What help and usage errors say beyond what commander says by itself: unknown commands, help of a command in a group, and the options of default commands. */
 import type { Command } from 'commander'
 import { suggestion } from '../text/names.ts'
 
@@ -41,11 +41,35 @@ export function refuseUnknownCommands(command: Command): void {
   command.on('beforeHelp', () => {
     const named = command.args.filter((argument) => !argument.startsWith('-'))
     const given = named[0] === 'help' ? named[1] : named[0]
-    const names = command.commands.map((each) => each.name())
-    if (given === undefined || given === 'help' || names.includes(given)) return
-    command.error(unknownCommand(given, names), { code: 'commander.unknownCommand' })
+    if (given === undefined || given === 'help' || command.commands.some((each) => each.name() === given)) return
+    refuse(command, given)
   })
   for (const each of command.commands) refuseUnknownCommands(each)
+}
+
+/**
+ * Shows the help that `args`, a command line, ask for in words, as in `help pipelines start` or `pipelines help start`, and ends by throwing as help does
+ * (CommanderError); of words that name no command too. Returns where they ask for none. Commander by itself looks at one word behind `help`.
+ */
+export function helpIfAsked(program: Command, args: readonly string[]): void {
+  let command = program
+  let isAsked = false
+  for (const word of args) {
+    if (word.startsWith('-')) {
+      if (!isAsked) return
+    } else if (word === 'help' && command.commands.length > 0) isAsked = true
+    else {
+      const next = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
+      if (next === undefined && !isAsked) return
+      command = next ?? refuse(command, word)
+    }
+  }
+  if (isAsked) command.help()
+}
+
+function refuse(command: Command, given: string): never {
+  const names = command.commands.map((each) => each.name())
+  return command.error(unknownCommand(given, names), { code: 'commander.unknownCommand' })
 }
 
 function unknownCommand(given: string, names: readonly string[]): string {

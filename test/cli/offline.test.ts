@@ -45,10 +45,29 @@ describe('usage', () => {
     [['nodes', 'nope', '-h']],
     [['help', 'nope']],
     [['pipelines', 'help', 'nope']],
+    [['help', 'pipelines', 'nope']],
+    [['help', 'hub', 'key', 'nope']],
+    [['help', 'validate', 'nope']],
   ])('%j: there is no such command to help with', async (args) => {
     const { code, stdout, stderr } = await penstock(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain("unknown command 'nope'")
+  })
+
+  it.each([
+    [['help', 'pipelines', 'start'], 'pipelines start'],
+    [['pipelines', 'help', 'start'], 'pipelines start'],
+    [['help', 'pipelines', 'show'], 'pipelines get'],
+    [['help', 'hub', 'key', 'create'], 'hub key create'],
+    [['hub', 'help', 'key', 'create'], 'hub key create'],
+    [['help', 'nodes', 'set', '--help'], 'nodes set'],
+    [['help', 'nodes'], 'nodes'],
+    [['help', 'validate'], 'validate'],
+    [['help'], ''],
+  ])('%j shows the help of %j', async (args, path) => {
+    const { code, stdout, stderr } = await penstock(args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toBe((await penstock([...path.split(' ').filter(Boolean), '--help'])).stdout)
   })
 
   it.each([
