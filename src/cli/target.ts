@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { Client, Node, Pipeline } from '@penstock/client'
 import type { Command } from 'commander'
+import { isLoopbackHost } from '../contract/address.ts'
 import { readSettingFile } from '../node/setting-file.ts'
 import { messageOf } from '../text/error-message.ts'
 import { clientOf, DEFAULT_URL, hasCode } from './client.ts'
@@ -45,6 +46,7 @@ export function clientFor(options: ClientOptions): Client {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UsageFailure(`"${url}" is no address of a node: write it http://127.0.0.1:8769`)
   }
+  refuseTrustOverHttp(url, options)
   const fingerprint = options.fingerprint ?? (PENSTOCK_FINGERPRINT || undefined)
   if (fingerprint !== undefined && !/^(sha256:)?([0-9a-f]{2}:?){32}$/i.test(fingerprint)) {
     throw new UsageFailure('a fingerprint is the SHA-256 of a certificate: 32 bytes in hexadecimal, AA:BB:…')
@@ -55,6 +57,23 @@ export function clientFor(options: ClientOptions): Client {
     ca: file === undefined ? undefined : certificates(file),
     fingerprint,
   })
+}
+
+/**
+ * Who says which certificate to trust means a node that shows one: over plain HTTP nothing would be compared, and the token sent to whoever answers. On this
+ * machine variables may be meant for other nodes.
+ */
+function refuseTrustOverHttp(url: string, { fingerprint, ca }: ClientOptions): void {
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'https:') return
+  const { PENSTOCK_CA, PENSTOCK_FINGERPRINT } = process.env
+  const isHere = isLoopbackHost(hostname)
+  const trusting =
+    (fingerprint !== undefined && '--fingerprint') ||
+    (ca !== undefined && '--ca') ||
+    (!isHere && PENSTOCK_FINGERPRINT && 'PENSTOCK_FINGERPRINT') ||
+    (!isHere && PENSTOCK_CA && 'PENSTOCK_CA')
+  if (trusting) throw new UsageFailure(`${trusting} needs an https:// URL, not ${url}; nothing was sent`)
 }
 
 /** The PEM of the authorities in a file. */

@@ -46,13 +46,15 @@ describe('--token-file', () => {
 })
 
 describe('--ca', () => {
+  const saidOf = (file: string) => said('--ca', file, '--url', 'https://127.0.0.1:1')
+
   it('is a regular file', async () => {
     for (const [file, why] of [
       [directory.path, 'D: it is no regular file'],
       [pipe, 'D/pipe: it is no regular file'],
       ['/nowhere', '/nowhere: there is no such file'],
     ] as const) {
-      expect(await said('--ca', file)).toBe(`penstock: cannot read the certificates to trust, ${why}\n`)
+      expect(await saidOf(file)).toBe(`penstock: cannot read the certificates to trust, ${why}\n`)
     }
   })
 
@@ -61,10 +63,10 @@ describe('--ca', () => {
     const damaged = certificate.replace(/\n[^-]+\n-/, '\nAAAA\n-')
     for (const content of ['', 'what?', key, damaged]) {
       const refusal = 'penstock: D/ca.pem holds no certificate in PEM form: '
-      expect(await said('--ca', directory.file('ca.pem', content))).toContain(refusal)
+      expect(await saidOf(directory.file('ca.pem', content))).toContain(refusal)
     }
     const bundle = directory.file('ca.pem', `# ours\n${key}${certificate}`)
-    expect(await said('--ca', bundle)).toContain('no penstock node answers')
+    expect(await saidOf(bundle)).toContain('no penstock node answers')
   })
 })
 

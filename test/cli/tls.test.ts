@@ -3,6 +3,7 @@ import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
@@ -102,6 +103,40 @@ it('sends nothing, no token either, to a certificate that is not trusted', async
   expect(stderr).toContain('another one than asked for')
   expect(received).toBe(0)
   server.close()
+})
+
+describe('what says whom to trust, with an http:// URL', () => {
+  const elsewhere = { PENSTOCK_URL: 'http://192.0.2.1:8769', PENSTOCK_TOKEN: 'penstock_secret' }
+
+  it.each<[string, Record<string, string>, string[]]>([
+    ['--fingerprint', {}, ['--fingerprint', 'AA'.repeat(32)]],
+    ['--ca', {}, ['--ca', '/nowhere']],
+    ['PENSTOCK_FINGERPRINT', { PENSTOCK_FINGERPRINT: 'AA'.repeat(32) }, []],
+    ['PENSTOCK_CA', { PENSTOCK_CA: '/nowhere' }, []],
+  ])('%s is refused: nothing would be compared, and the token sent', async (name, env, args) => {
+    const { code, stdout, stderr } = await status({ ...elsewhere, ...env }, ...args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toBe(`penstock: ${name} needs an https:// URL, not ${elsewhere.PENSTOCK_URL}; nothing was sent\n`)
+  })
+
+  it('on loopback a flag is refused; a variable, which may be for another node, is left aside', async () => {
+    const paths: string[] = []
+    const server = createHttpServer(({ url = '' }, response) => {
+      paths.push(url)
+      response.end('{}')
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const env = { PENSTOCK_URL: `http://127.0.0.1:${port}` }
+    const refused = await status(env, '--fingerprint', fingerprint)
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('--fingerprint needs an https:// URL')
+    expect(paths).toEqual([])
+    await status({ ...env, PENSTOCK_FINGERPRINT: fingerprint, PENSTOCK_CA: certificate })
+    expect(paths.length).toBeGreaterThan(0)
+    server.close()
+  })
 })
 
 it('says whose a certificate is that is for another host', async () => {
