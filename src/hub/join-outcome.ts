@@ -10,6 +10,9 @@ const REFUSALS: Partial<Record<LinkRefused['reason'], Code>> = {
   NO_AUTHENTICATION_BY_REQUEST: 'NOT_FOUND',
   NOT_A_HUB: 'NOT_FOUND',
   WITHDRAWN: 'CANCELLED',
+  // A hub was reached: asking again is of no use before something is changed.
+  WRONG_CERTIFICATE: 'FAILED_PRECONDITION',
+  WRONG_HUB: 'FAILED_PRECONDITION',
 }
 
 /** Throws what became of a request that has not ended in a sign-in. */

@@ -21,7 +21,7 @@ import {
   type VerdictBody,
   Violation,
 } from './messages.ts'
-import { isKnownCertificate, mustBeServer } from './peer-checks.ts'
+import { isKnownCertificate, mustBeServer, OTHER_CERTIFICATE_CURE } from './peer-checks.ts'
 import { Session } from './session.ts'
 import type { SignedBody } from './signed.ts'
 import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
@@ -227,8 +227,8 @@ export class HubHandshake {
     if (!isKnownCertificate(certificateFingerprint, certificates())) {
       const message =
         certificateFingerprint.length === 0
-          ? 'this hub is reached over HTTPS only'
-          : 'the TLS certificate you see is not that of the hub: something between ends the encryption'
+          ? 'this hub is reached over HTTPS only: write https://'
+          : `the TLS certificate you see is not that of the hub: something between ends the encryption; ${OTHER_CERTIFICATE_CURE}`
       return { admitted: false, reason: 'WRONG_CERTIFICATE', message }
     }
     if (intent === 'SERVER') return { admitted: true }

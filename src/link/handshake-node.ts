@@ -17,6 +17,7 @@ import {
   MAX_HANDSHAKE_FRAME_BYTES,
   Violation,
 } from './messages.ts'
+import { OTHER_CERTIFICATE_CURE } from './peer-checks.ts'
 import { Session } from './session.ts'
 import type { ServerList, SignedBody } from './signed.ts'
 import { closeCodes, deaf, type LinkTransport } from './transport.ts'
@@ -236,7 +237,7 @@ class NodeHandshake {
   #checkCertificate(stated: Uint8Array): void {
     const seen = this.#options.certificateKey ?? new Uint8Array(0)
     if (Buffer.compare(stated, seen) !== 0) {
-      const message = 'the TLS certificate that this node sees is not the one that the hub key names for this server'
+      const message = `the TLS certificate that this node sees is not the one that the hub key names for this server; ${OTHER_CERTIFICATE_CURE}`
       throw new LinkRefused('WRONG_CERTIFICATE', message)
     }
     this.#isCertificateStated = seen.length > 0

@@ -1,4 +1,4 @@
-/** What a hub checks of a peer beside its proof. */
+/** What hub and node check of each other beside the proofs. */
 
 import { type HubSigner, readStatement } from './hub-key.ts'
 import { LinkRefused } from './link.ts'
@@ -15,6 +15,11 @@ export function mustBeServer(nodeKey: Uint8Array, statement: SignedBody | undefi
     throw error instanceof LinkRefused ? new Violation(error.message) : error
   }
 }
+
+/** What to do where the node sees another certificate than the hub's. */
+export const OTHER_CERTIFICATE_CURE =
+  "if that is a proxy before this hub, give the hub the proxy's certificate (http.tls), restart the hub whenever the proxy gets another one, " +
+  'or join at an address of the hub itself'
 
 /** Whether the certificate that the node sees is one of the hub's; without any it must see none. */
 export function isKnownCertificate(fingerprint: Uint8Array, certificates: readonly Uint8Array[]): boolean {

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createServer, type Server } from 'node:tls'
+import { connect, createServer, type Server } from 'node:tls'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../src/link/certificate.ts'
@@ -151,6 +151,45 @@ it('says whose a certificate is that is for another host', async () => {
   expect(code).toBe(1)
   expect(stderr).toContain('DNS:elsewhere.example, not for 127.0.0.5')
   server.close()
+})
+
+it('a hub whose TLS something else ends is joined not: it says so, with what to do, and not that it is away', async () => {
+  const up = (name: string, ...args: string[]) =>
+    start(['up', '--data-dir', `${directory.path}/${name}`, '--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', ...args])
+  const ready = async (child: ChildProcess) => (await lineOf(child, /^penstock ready http=(\S+)/))[1] as string
+  const nodes = [up('hub', '--hub', '--http-tls', 'auto'), up('member')] as const
+  const [hub, member] = await Promise.all([ready(nodes[0]), ready(nodes[1])])
+  const { certificate: cert, key } = makeCertificate(['127.0.0.1'], Date.now())
+  const proxy = createServer({ cert, key }, (near) => {
+    const [host, port] = hub.split(':')
+    const far = connect({ host, port: Number(port), rejectUnauthorized: false })
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on('error', () => to.destroy())
+      from.pipe(to)
+    }
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const hubServerAddress = `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  try {
+    const env = { PENSTOCK_URL: `http://${member}` }
+    const { code, stderr } = await penstock(['authenticate-by-request', hubServerAddress], { env })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/not that of the hub: .*give the hub the proxy's certificate \(http\.tls\).*\n$/)
+    expect(stderr).not.toContain('see that the hub is up')
+    const answer = await fetch(`http://${member}/v1/hub-client/authenticate-by-request`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ hubServerAddress }),
+    })
+    expect([answer.status, ((await answer.json()) as { code: number }).code]).toEqual([400, 9])
+  } finally {
+    proxy.close()
+    for (const child of nodes) child.kill('SIGKILL')
+  }
 })
 
 const own = 'ip link set lo up && ip link add pst0 type veth peer name pst1 && ip address add 10.9.9.1/24 dev pst0'
