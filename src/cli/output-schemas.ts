@@ -225,7 +225,7 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
       Type.Object({ time: text, link: text, length: count, data: text }, closed),
       Type.Object({ captured: count, dropped: count }, closed),
     ),
-    'with `--write` one value',
+    'with `--write` of a file one value',
   ),
   top: lines(Type.Object({ timestamp: text, node: text, runs: Type.Array(runStatus) }, closed)),
   status: value(either(status, ofNodes(counts))),

@@ -153,7 +153,7 @@ it('says whose a certificate is that is for another host', async () => {
   server.close()
 })
 
-it('a hub whose TLS something else ends is joined not: it says so, with what to do, and not that it is away', async () => {
+it('a hub whose TLS something else ends is not joined: told is that, with what to do, and not that it is away', async () => {
   const up = (name: string, ...args: string[]) =>
     start(['up', '--data-dir', `${directory.path}/${name}`, '--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', ...args])
   const ready = async (child: ChildProcess) => (await lineOf(child, /^penstock ready http=(\S+)/))[1] as string
