@@ -2,6 +2,7 @@
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
 import type { UdpOptions, UdpTuning } from './io.ts'
+import { isJoined } from './joined-groups.ts'
 import type { Log } from './log.ts'
 import type { NativeIoParts } from './native-packet-io.ts'
 import { RoutedSocket } from './routed-socket.ts'
@@ -19,6 +20,8 @@ export class InterfaceSocket extends RoutedSocket {
   private index: number
   private readonly openSocket: (options: UdpOptions) => number
   private readonly token: number
+  /** The kernel lists the group of the socket on the interface that it is on. */
+  private listed: boolean
   /** There was no interface of that name when last looked. */
   private gone = false
   /** Going to the new interface has failed, and the log says so. */
@@ -42,6 +45,7 @@ export class InterfaceSocket extends RoutedSocket {
     this.index = index
     this.openSocket = openSocket
     this.token = token
+    this.listed = this.isJoined()
   }
 
   override tune(tuning: UdpTuning): void {
@@ -56,6 +60,7 @@ export class InterfaceSocket extends RoutedSocket {
     if (present === 0) {
       if (this.gone) return false
       this.gone = true
+      this.leave()
       const [where, what] =
         boundTo === undefined
           ? [`, on which the group ${multicastGroup} was joined,`, 'nothing of the group is received']
@@ -69,7 +74,10 @@ export class InterfaceSocket extends RoutedSocket {
     this.gone = false
     // Under its old number the interface needs no new socket, but it has forgotten which groups were joined.
     const replaced = this.index !== present
-    if (!replaced && !(back && multicastGroup !== undefined) && !this.refused) return super.follow(log)
+    const renewed = replaced || this.refused || (back && multicastGroup !== undefined)
+    // It may have gone and come between two looks, or have had an MTU for a moment that the family has not (1280 bytes are IPv6's least).
+    const forgotten = !renewed && this.listed && !this.isJoined()
+    if (!renewed && !forgotten) return super.follow(log)
     try {
       this.reopen()
     } catch (error) {
@@ -82,15 +90,22 @@ export class InterfaceSocket extends RoutedSocket {
     this.refused = false
     const { name: address, backend } = this
     const what = boundTo === undefined ? `joined the group ${multicastGroup}` : `bound to ${address} (${backend})`
-    log('INFO', `${what} again: interface ${name} is ${replaced ? 'another than before' : 'there again'}`, {
-      address,
-      backend,
-      interface: name,
-    })
+    const why = forgotten ? 'had forgotten its groups' : replaced ? 'is another than before' : 'is there again'
+    log('INFO', `${what} again: interface ${name} ${why}`, { address, backend, interface: name })
     return true
   }
 
-  /** A new socket in place of the old one, at its port where that is possible; when it cannot be opened the old one stays. */
+  private isJoined(): boolean {
+    const { multicastGroup } = this.options
+    return multicastGroup !== undefined && isJoined(multicastGroup, this.index)
+  }
+
+  /** Before anybody joins anew: the old membership, ended later, would take the new one with it. */
+  private leave(): void {
+    native.udpLeave(this.handle, this.index)
+  }
+
+  /** A new socket in place of the old one, at its port where that is possible; when it cannot be opened the old one stays, without its group. */
   private reopen(): void {
     const { io, handle, token } = this
     const index = native.interfaceIndex(this.interface)
@@ -99,6 +114,7 @@ export class InterfaceSocket extends RoutedSocket {
     const { local, remote } = options
     const { port } = native.udpAddress(handle)
     const any = { address: remote?.family === 6 ? '::' : '0.0.0.0', port: 0, family: remote?.family ?? 4 }
+    this.leave()
     let fresh: number
     try {
       fresh = this.openSocket({ ...options, local: { ...(local ?? any), port } })
@@ -111,6 +127,7 @@ export class InterfaceSocket extends RoutedSocket {
     native.close(handle)
     this.handle = fresh
     this.index = index
+    this.listed = this.isJoined()
     this.blocked = false
     this.cutOff = 0
     this.name = formatSocketAddress(native.udpAddress(fresh))

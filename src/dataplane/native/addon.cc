@@ -50,6 +50,7 @@ static const Export kExports[] = {
     {"udpAddress", udpAddress},
     {"udpTune", udpTune},
     {"udpFollow", udpFollow},
+    {"udpLeave", udpLeave},
     {"routesOpen", routesOpen},
     {"routesClear", routesClear},
     {"interfaceIndex", interfaceIndex},

@@ -455,6 +455,7 @@ describe('wrong arguments', () => {
       udpAddress: [udp],
       udpTune: [udp, 65536, 1],
       udpFollow: [udp],
+      udpLeave: [udp, 1],
       routesOpen: [owner],
       routesClear: [routes],
       interfaceIndex: ['lo'],

@@ -123,6 +123,11 @@ export interface SocketCalls {
   /** Sets the size of the buffers in both directions, as `bufferBytes` of `udpOpen` does, and how many routers multicast datagrams may pass. */
   udpTune(socket: number, bufferBytes: number, multicastTtl: number): void
   /**
+   * Ends the socket's membership in its `multicastGroup` on the interface that has or had this number, if there is one. The kernel counts members by that
+   * number: a membership of an interface that has gone, left or closed only when the number is there again, takes away that of another socket.
+   */
+  udpLeave(socket: number, interfaceIndex: number): void
+  /**
    * Of a socket that is connected and was given no particular address: looks whether the kernel would choose another address for it now, as it does
    * where the old one is gone or another route leads to the peer, and connects it anew then, at its port where that is possible. What waits in the
    * socket stays, and none but the peer is heard in between. 0: nothing to do. 1: to be called again before long, since it was connected anew, and a

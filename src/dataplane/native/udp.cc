@@ -219,6 +219,7 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   udp->remote = options.remote;
   udp->remoteLength = options.remoteLength;
   udp->interface = options.interface;
+  udp->group = options.group;
   udp->mtu = options.mtu;
   // A kernel that has no such times is no reason not to open: packets carry the time of the call then.
   const int on = 1;
@@ -238,6 +239,26 @@ napi_value udpTune(napi_env env, napi_callback_info info) {
   setBuffers(udp->fd, buffer);
   const char* syscall = setMulticastTtl(udp->fd, udp->family, ttl);
   if (syscall) throwSystem(env, errno, syscall, "socket");
+  return nullptr;
+}
+
+napi_value udpLeave(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpLeave", 2);
+  Lease<Udp> udp(arguments, 0, "socket", Kind::udp, false);
+  const auto interface = static_cast<int>(arguments.integer(1, "interface", 1, INT32_MAX));
+  if (!udp || arguments.failed()) return nullptr;
+  // Refused where the socket is in no such group: what was to be is so.
+  if (udp->group.ss_family == AF_INET) {
+    ip_mreqn request{};
+    request.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(udp->group).sin_addr;
+    request.imr_ifindex = interface;
+    setsockopt(udp->fd, IPPROTO_IP, IP_DROP_MEMBERSHIP, &request, sizeof request);
+  } else if (udp->group.ss_family == AF_INET6) {
+    ipv6_mreq request{};
+    request.ipv6mr_multiaddr = reinterpret_cast<const sockaddr_in6&>(udp->group).sin6_addr;
+    request.ipv6mr_interface = static_cast<unsigned>(interface);
+    setsockopt(udp->fd, IPPROTO_IPV6, IPV6_LEAVE_GROUP, &request, sizeof request);
+  }
   return nullptr;
 }
 

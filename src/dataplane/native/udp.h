@@ -47,6 +47,8 @@ struct Udp : Descriptor {
   socklen_t remoteLength = 0;
   /** The interface it is bound to; empty: none. */
   std::string interface;
+  /** The group it was opened to join; AF_UNSPEC: none. */
+  sockaddr_storage group{};
   /** What others than the peer send is kept out by a filter. */
   bool filtered = false;
   int32_t mtu = 0;
@@ -91,6 +93,7 @@ napi_value udpOpen(napi_env env, napi_callback_info info);
 napi_value udpAddress(napi_env env, napi_callback_info info);
 napi_value interfaceIndex(napi_env env, napi_callback_info info);
 napi_value udpTune(napi_env env, napi_callback_info info);
+napi_value udpLeave(napi_env env, napi_callback_info info);
 napi_value udpFollow(napi_env env, napi_callback_info info);
 napi_value udpReceive(napi_env env, napi_callback_info info);
 napi_value udpSend(napi_env env, napi_callback_info info);
