@@ -51,4 +51,26 @@ describe.skipIf(!possible)('an interface that the run made', () => {
       left: ['lo', 'away', 'other', 'lasting'],
     })
   }, 70_000)
+
+  it('is told of, and left alone, while it is in another network namespace, and kept again under its new name', () => {
+    const path = fileURLToPath(new URL('./moved-tun.mjs', import.meta.url))
+    const own = 'mkdir -p /run/netns && mount -t tmpfs none /run/netns && ip link set lo up && exec "$@"'
+    const command = ['-n', '-m', '--propagation', 'private', 'sh', '-c', own, 'sh', process.execPath, path]
+    expect(JSON.parse(execFileSync('unshare', command, { timeout: 60_000, encoding: 'utf8' }))).toEqual({
+      others: [],
+      back: ['10.99.9.1'],
+      sameNumber: false,
+      route: 'pen9',
+      end: 'STOPPED',
+      log: [
+        'WARN: interface pen is in another network namespace now, down and without addresses and routes as long as nobody sets it up there: it is looked after again once it is back',
+        'INFO: interface pen is called pen9 now',
+        'INFO: interface pen9 is back in this network namespace',
+        'WARN: interface pen9 is down: nothing is sent or received until it is up again',
+        'INFO: interface pen9 is up again',
+        'INFO: interface pen9 had lost its address 10.99.9.1 and its default route: put back',
+      ],
+      descriptors: 0,
+    })
+  }, 70_000)
 })

@@ -7,6 +7,8 @@ import { errorText } from './system-errors.ts'
 
 export class OwnInterface extends NativePacketIo {
   private readonly address: string
+  /** It was in another network namespace when last looked. */
+  private away = false
   /** It was down when last looked. */
   private down = false
   /** What could not be put back, and why, as the log says. */
@@ -20,8 +22,22 @@ export class OwnInterface extends NativePacketIo {
   follow(log: Log): boolean {
     const now = native.tunKeep(this.handle)
     if (!now) return false
-    const { name } = this
+    const { name } = now
     const fields = { interface: name }
+    if (name !== this.name) log('INFO', `interface ${this.name} is called ${name} now`, fields)
+    this.name = name
+    if (!now.present) {
+      if (!this.away)
+        log(
+          'WARN',
+          `interface ${name} is in another network namespace now, down and without addresses and routes as long as nobody sets it up there: it is looked after again once it is back`,
+          fields,
+        )
+      this.away = true
+      return false
+    }
+    if (this.away) log('INFO', `interface ${name} is back in this network namespace`, fields)
+    this.away = false
     if (!now.up) {
       if (!this.down) log('WARN', `interface ${name} is down: nothing is sent or received until it is up again`, fields)
       this.down = true

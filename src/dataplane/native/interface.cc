@@ -4,14 +4,22 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/if_addr.h>
+#include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "address.h"
+
+#ifndef TUNGETDEVNETNS
+#define TUNGETDEVNETNS _IO('T', 227)
+#endif
 
 namespace penstock {
 
@@ -175,6 +183,16 @@ int keepDefaultRoute(int fd, const KeptInterface& kept) {
   return error ? -error : kPutBehind;
 }
 
+/** Whether the interface behind an open /dev/net/tun is in the network namespace of this process; false also where the kernel does not say (before 5.8). */
+bool isInOwnNamespace(int device) {
+  const int fd = ioctl(device, TUNGETDEVNETNS);
+  if (fd < 0) return false;
+  struct stat its{}, own{};
+  const bool same = fstat(fd, &its) == 0 && stat("/proc/thread-self/ns/net", &own) == 0 && its.st_dev == own.st_dev && its.st_ino == own.st_ino;
+  close(fd);
+  return same;
+}
+
 struct Netlink {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   ~Netlink() {
@@ -209,17 +227,25 @@ InterfaceFailure configureInterface(const std::string& name, const std::string& 
   return {};
 }
 
-Upkeep keepInterface(const KeptInterface& kept) {
+Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept) {
   Upkeep upkeep;
   Netlink netlink;
+  if (netlink.fd < 0) return upkeep;
+  const uint32_t index = if_nametoindex(name.c_str());
+  upkeep.known = index != 0 || errno == ENODEV;
+  if (index == 0) return upkeep;
+  // Under another number it has come back from another namespace, or this is one of the same name and it is still there.
+  if (static_cast<int>(index) != kept->index && !isInOwnNamespace(device)) return upkeep;
+  kept->index = static_cast<int>(index);
   ifreq request{};
-  request.ifr_ifindex = kept.index;
-  if (netlink.fd < 0 || ioctl(netlink.fd, SIOCGIFNAME, &request) < 0 || ioctl(netlink.fd, SIOCGIFFLAGS, &request) < 0) return upkeep;
+  memcpy(request.ifr_name, name.data(), std::min(name.size(), sizeof request.ifr_name - 1));
+  upkeep.known = ioctl(netlink.fd, SIOCGIFFLAGS, &request) == 0;
+  if (!upkeep.known) return upkeep;
   upkeep.present = true;
   upkeep.up = (request.ifr_flags & IFF_UP) != 0;
   if (!upkeep.up) return upkeep;
-  upkeep.address = keepAddress(netlink.fd, kept);
-  if (kept.defaultRoute) upkeep.defaultRoute = keepDefaultRoute(netlink.fd, kept);
+  upkeep.address = keepAddress(netlink.fd, *kept);
+  if (kept->defaultRoute) upkeep.defaultRoute = keepDefaultRoute(netlink.fd, *kept);
   return upkeep;
 }
 

@@ -33,6 +33,8 @@ InterfaceFailure configureInterface(const std::string& name, const std::string& 
 enum Kept { kThere = 0, kPutBack = 1, kPutBehind = 2 };
 
 struct Upkeep {
+  /** Something could be found out. */
+  bool known = false;
   /** It is in the network namespace of this process. */
   bool present = false;
   bool up = false;
@@ -41,8 +43,11 @@ struct Upkeep {
   int defaultRoute = kThere;
 };
 
-/** Looks, and gives the interface again what it lacks while it is up: one that is set down loses its routes, and its IPv6 addresses. */
-Upkeep keepInterface(const KeptInterface& kept);
+/**
+ * Looks, and gives the interface again what it lacks while it is up: one that is set down loses its routes, and its IPv6 addresses. `device`: its open
+ * /dev/net/tun. `kept.index` becomes that of now: one that was in another network namespace may come back under another.
+ */
+Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept);
 
 struct InterfaceState {
   uint32_t mtu = 0;

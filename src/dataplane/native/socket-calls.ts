@@ -73,9 +73,13 @@ export const SOCKET_BUFFER_BYTES = 8 << 20
 /** What has become of what an interface was given: it is there; it was gone and was put back, or put behind another's; negative: the errno of the refusal. */
 export const KEPT = { there: 0, putBack: 1, putBehind: 2 } as const
 
-/** By `KEPT`; looked at only while `up`. */
 interface Upkeep {
+  /** What it is called now. */
+  name: string
+  /** It is in the network namespace of this process. */
+  present: boolean
   up: boolean
+  /** By `KEPT`, as `defaultRoute`; looked at only while `up`. */
   address: number
   defaultRoute: number
 }
@@ -177,7 +181,7 @@ export interface SocketCalls {
   tunState(device: number): { name: string; found: boolean } & InterfaceState
   /**
    * Looks whether an interface that `tunOpen` made is up and still has its address and default route, and gives it again what it lacks. Null of one that
-   * was found, and of one that is in another network namespace by now. A few system calls: no table is read, and no lock of the kernel's waited for as
+   * was found, and where nothing could be found out. A few system calls: no table is read, and no lock of the kernel's waited for as
    * long as nothing is missing.
    */
   tunKeep(device: number): Upkeep | null

@@ -302,12 +302,19 @@ napi_value tunKeep(napi_env env, napi_callback_info info) {
   Lease<Tun> device(arguments, 0, "device", Kind::tun, false);
   if (!device) return nullptr;
   napi_value result = nullptr;
-  const Upkeep upkeep = device->found ? Upkeep{} : keepInterface(device->kept);
-  if (!upkeep.present) {
+  ifreq now{};
+  Upkeep upkeep;
+  if (!device->found && ioctl(device->fd, TUNGETIFF, &now) == 0) {
+    device->name = now.ifr_name;
+    upkeep = keepInterface(device->fd, device->name, &device->kept);
+  }
+  if (!upkeep.known) {
     napi_get_null(env, &result);
     return result;
   }
   napi_create_object(env, &result);
+  napi_set_named_property(env, result, "name", toString(env, device->name));
+  napi_set_named_property(env, result, "present", toBoolean(env, upkeep.present));
   napi_set_named_property(env, result, "up", toBoolean(env, upkeep.up));
   napi_set_named_property(env, result, "address", toInteger(env, upkeep.address));
   napi_set_named_property(env, result, "defaultRoute", toInteger(env, upkeep.defaultRoute));
