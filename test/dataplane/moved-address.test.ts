@@ -1,4 +1,4 @@
-/** From where sockets send: connected ones follow the way to their peers when the machine's addresses or routes change, others answer from where they were asked. */
+/** From where sockets send: connected ones follow the way to their peers when the machine's addresses or routes change, and say if it leads through their own tunnel; others answer from where they were asked. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -79,3 +79,18 @@ it.skipIf(!possible)(
   },
   60_000,
 )
+
+describe.skipIf(!possible)('a connected socket behind an interface of its run', () => {
+  it('warns, once, where its own packets go into that interface again, and not where the way only passes one', () => {
+    const warning = (name: string, address: string, device: string) =>
+      `WARN ${name}: the way to ${address} leads through interface ${device}, whose packets are sent there: those of the tunnel go into the tunnel themselves, again and again; give the peer a route of its own outside of the tunnel: ip route add ${address} via GATEWAY`
+    expect(said('routed-tunnel.mjs')).toEqual({
+      end: 'STOPPED',
+      first: [
+        warning('fixed', '203.0.113.1', 'four'),
+        warning('free6', '2001:db8:3::1', 'six'),
+        warning('free', '203.0.113.1', 'four'),
+      ],
+    })
+  }, 110_000)
+})

@@ -510,6 +510,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     udpAddress: () => [get('udp')],
     udpTune: () => [get('udp'), 1 + random.below(1 << 24), random.below(256)],
     udpFollow: () => [get('udp')],
+    udpLeavesBy: () => [get('udp')],
     udpLeave: () => [get('udp'), 1 + random.below(4)],
     routesOpen: () => [owner()],
     routesClear: () => [get('routes')],

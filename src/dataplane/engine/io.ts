@@ -58,6 +58,8 @@ export interface PacketIo {
   follow?(log: Log): boolean
   /** Of a connected socket: the errno of why nothing led to its peer when `follow` last looked; 0: something does. */
   readonly cutOff?: number
+  /** There for a UDP socket of the system's: the interface through which what it sends to the peer it is connected to leaves the machine; '' where not known. */
+  leavesBy?(): string
   /** There for a UDP socket of the system's. */
   tune?(tuning: UdpTuning): void
   close(): void

@@ -91,6 +91,10 @@ export class UdpSocket extends NativePacketIo {
     super(io, handle, formatSocketAddress(bound), BACKENDS[bound.backend], [native.udpReceive, native.udpSend])
   }
 
+  leavesBy(): string {
+    return native.udpLeavesBy(this.handle)
+  }
+
   tune({ bufferBytes, multicastTtl }: UdpTuning): void {
     native.udpTune(this.handle, bufferBytes, multicastTtl)
   }

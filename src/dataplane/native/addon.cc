@@ -51,6 +51,7 @@ static const Export kExports[] = {
     {"udpTune", udpTune},
     {"udpFollow", udpFollow},
     {"udpLeave", udpLeave},
+    {"udpLeavesBy", udpLeavesBy},
     {"routesOpen", routesOpen},
     {"routesClear", routesClear},
     {"interfaceIndex", interfaceIndex},

@@ -7,6 +7,7 @@
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -101,9 +102,11 @@ struct Route {
   uint32_t metric = 0;
 };
 
-/** The entry that packets to `address` take, of those through the interface `index` where it is not 0. Reads no table and waits for no lock of the kernel's. */
-Route lookUp(int fd, const sockaddr_storage& address, int index) {
-  Request request;
+/** RTA_IP_PROTO, RTA_SPORT and RTA_DPORT, which headers before Linux 4.18 lack. */
+constexpr uint16_t kProtocol = 27, kSourcePort = 28, kPeerPort = 29;
+
+/** Begins the question for the entry that packets to `address` take. */
+void askRoute(Request& request, const sockaddr_storage& address) {
   auto* asked = begin<rtmsg>(request, RTM_GETROUTE, 0);
   request.header.nlmsg_flags = NLM_F_REQUEST;
   asked->rtm_family = static_cast<uint8_t>(address.ss_family);
@@ -112,7 +115,10 @@ Route lookUp(int fd, const sockaddr_storage& address, int index) {
   const void* bytes = bytesOf(address, &size);
   asked->rtm_dst_len = static_cast<uint8_t>(size * 8);
   attribute(request, RTA_DST, bytes, size);
-  if (index != 0) attribute(request, RTA_OIF, &index, sizeof index);
+}
+
+/** The answer to such a question. Reads no table and waits for no lock of the kernel's. */
+Route answered(int fd, Request& request) {
   alignas(nlmsghdr) uint8_t answer[4096];
   if (send(fd, &request, request.header.nlmsg_len, 0) < 0) return {};
   const ssize_t got = recv(fd, answer, sizeof answer, 0);
@@ -129,6 +135,14 @@ Route lookUp(int fd, const sockaddr_storage& address, int index) {
     if (part->rta_type == RTA_PRIORITY) memcpy(&route.metric, RTA_DATA(part), sizeof route.metric);
   }
   return route;
+}
+
+/** The entry that packets to `address` take, of those through the interface `index` where it is not 0. */
+Route lookUp(int fd, const sockaddr_storage& address, int index) {
+  Request request;
+  askRoute(request, address);
+  if (index != 0) attribute(request, RTA_OIF, &index, sizeof index);
+  return answered(fd, request);
 }
 
 /** Whether packets to `address` are taken in by this host. */
@@ -247,6 +261,25 @@ Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept) {
   upkeep.address = keepAddress(netlink.fd, *kept);
   if (kept->defaultRoute) upkeep.defaultRoute = keepDefaultRoute(netlink.fd, *kept);
   return upkeep;
+}
+
+std::string udpLeavesThrough(const sockaddr_storage& own, const sockaddr_storage& peer) {
+  Netlink netlink;
+  if (netlink.fd < 0) return "";
+  Request request;
+  askRoute(request, peer);
+  size_t size = 0;
+  const void* source = bytesOf(own, &size);
+  attribute(request, RTA_SRC, source, size);
+  reinterpret_cast<rtmsg*>(request.body)->rtm_src_len = static_cast<uint8_t>(size * 8);
+  // Rules of routing may go by these; a kernel older than such rules does not read them (before 4.18).
+  const uint8_t protocol = IPPROTO_UDP;
+  attribute(request, kProtocol, &protocol, sizeof protocol);
+  attribute(request, kSourcePort, &reinterpret_cast<const sockaddr_in&>(own).sin_port, sizeof(in_port_t));
+  attribute(request, kPeerPort, &reinterpret_cast<const sockaddr_in&>(peer).sin_port, sizeof(in_port_t));
+  const Route route = answered(netlink.fd, request);
+  char name[IF_NAMESIZE];
+  return route.type == RTN_UNICAST && if_indextoname(route.interface, name) ? name : "";
 }
 
 InterfaceState interfaceState(const std::string& name) {

@@ -49,6 +49,9 @@ struct Upkeep {
  */
 Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept);
 
+/** Name of the interface through which UDP datagrams from `own` to `peer`, of one family, leave this machine by its routes; empty: not known, or they stay. */
+std::string udpLeavesThrough(const sockaddr_storage& own, const sockaddr_storage& peer);
+
 struct InterfaceState {
   uint32_t mtu = 0;
   bool up = false;

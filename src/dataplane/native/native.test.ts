@@ -456,6 +456,7 @@ describe('wrong arguments', () => {
       udpTune: [udp, 65536, 1],
       udpFollow: [udp],
       udpLeave: [udp, 1],
+      udpLeavesBy: [udp],
       routesOpen: [owner],
       routesClear: [routes],
       interfaceIndex: ['lo'],

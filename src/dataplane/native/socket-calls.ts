@@ -139,6 +139,8 @@ export interface SocketCalls {
    * as it is.
    */
   udpFollow(socket: number): number
+  /** Name of the interface through which what a connected socket sends leaves the machine now, by its routes and their rules; '' where that is not known. */
+  udpLeavesBy(socket: number): string
   /**
    * Readable, for a poller, once an address, a route, a rule of routing or an interface of the machine has changed, until `routesClear`. Throws where
    * the system does not tell.

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interface.h"
 #include "udp.h"
 
 namespace penstock {
@@ -78,6 +79,13 @@ bool addressOf(int fd, sockaddr_storage* address) {
   return getsockname(fd, reinterpret_cast<sockaddr*>(address), &length) == 0;
 }
 
+/** The address with an IPv4 one that is written as IPv6 as what it is; `out` may be `address`. */
+bool unmapped(const sockaddr_storage& address, sockaddr_storage* out) {
+  uint8_t record[kRemoteBytes];
+  writeRemote(address, record);
+  return readRemote(record, record[0] == 4 ? AF_INET : AF_INET6, out) > 0;
+}
+
 bool connectTo(int fd, const Udp& socket) {
   return connect(fd, reinterpret_cast<const sockaddr*>(&socket.remote), socket.remoteLength) == 0;
 }
@@ -145,6 +153,16 @@ napi_value udpFollow(napi_env env, napi_callback_info info) {
   Lease<Udp> socket(arguments, 0, "socket", Kind::udp, true);
   if (!socket) return nullptr;
   return toInteger(env, follow(*socket));
+}
+
+napi_value udpLeavesBy(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpLeavesBy", 1);
+  Lease<Udp> socket(arguments, 0, "socket", Kind::udp, true);
+  if (!socket) return nullptr;
+  sockaddr_storage own{}, peer{};
+  if (!socket->connected || !addressOf(socket->fd, &own) || isAnyAddress(own)) return toString(env, "");
+  if (!socket->interface.empty()) return toString(env, socket->interface);
+  return toString(env, unmapped(own, &own) && unmapped(socket->remote, &peer) ? udpLeavesThrough(own, peer) : "");
 }
 
 }  // namespace penstock

@@ -23,6 +23,7 @@ import { REMOTE_BYTES } from '../../native/native.ts'
 import { IO_COUNTERS, SOCKET_BUFFER_BYTES, type UdpBackendCode } from '../../native/socket-calls.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 import { FOLLOW_NS, FollowedRecord } from './followed-record.ts'
+import { OwnTunnels } from './own-tunnels.ts'
 import { ToldErrors } from './told-errors.ts'
 
 export const DATAGRAM_METRICS = {
@@ -122,6 +123,9 @@ export interface DatagramContext {
   clock: RunClock
   io: Io
   timer(fire: () => void): Timer
+  shared<T>(name: string, make: () => T): T
+  /** Whether packets that leave the component `name` reach this one inside the graph. */
+  follows(name: string): boolean
   grows(): boolean
   log: Log
   metrics: Metrics<typeof DATAGRAM_METRICS>
@@ -147,11 +151,8 @@ export class DatagramEndpoint extends Endpoint {
   /** Who is ignored was told. */
   private told = false
 
-  constructor(
-    { packets, clock, io, timer, grows, log, metrics }: DatagramContext,
-    outlet: Outlet | undefined,
-    options: DatagramOptions,
-  ) {
+  constructor(context: DatagramContext, outlet: Outlet | undefined, options: DatagramOptions) {
+    const { packets, clock, io, timer, grows, log, metrics } = context
     const { local, remote, multicastGroup, multicastTtl, bufferBytes } = options
     // A socket connected to a group would hear nobody: members answer from their own addresses.
     const connected = remote !== undefined && !isMulticast(remote.address)
@@ -182,17 +183,30 @@ export class DatagramEndpoint extends Endpoint {
     const { name, backend } = this.io
     metrics.local_port.set(portOf(name))
     log('INFO', `bound to ${name} (${backend})`, { address: name, backend })
-    if (this.io.follow) this.follow(io, clock, timer, remote)
+    const tunnels = connected ? new OwnTunnels(context, remote) : undefined
+    const follow = () => this.follow(context, remote, tunnels)
+    if (this.io.follow) follow()
+    else if (tunnels && this.io.leavesBy) {
+      // Only now that all is open it is known whether the run has interfaces.
+      timer(() => {
+        if (tunnels.possible) follow()
+      }).at(clock.now)
+    }
   }
 
-  /** Has the socket follow its interface and the way to `peer`: looks a while after something has changed, and again and again while something is wanting. */
-  private follow(io: Io, clock: RunClock, timer: DatagramContext['timer'], peer: SocketAddress | undefined): void {
+  /** Has the socket follow its interface and the way to `peer`, and tells if that leads through one of `tunnels`: looks a while after something has changed, and again and again while something is wanting. */
+  private follow(
+    { io, clock, timer }: DatagramContext,
+    peer: SocketAddress | undefined,
+    tunnels: OwnTunnels | undefined,
+  ): void {
     const look = timer(() => {
       routes?.again()
       const { name, cutOff = 0 } = this.io
-      const well = this.io.follow?.(this.log)
+      const well = this.io.follow?.(this.log) ?? true
       if (this.io.name !== name) this.counts.local_port.set(portOf(this.io.name))
       if (this.io.name !== name || (this.io.cutOff ?? 0) !== cutOff) this.tellWay(peer)
+      tunnels?.look(this.io)
       if (!well || !routes) look.at(clock.now + FOLLOW_NS)
     })
     const routes = io.routes?.(() => {

@@ -9,6 +9,7 @@ import { Bool, Input, InterfaceName, Optional, Output, Text } from '../../engine
 import type { Timer } from '../../engine/timers.ts'
 import type { InterfaceState } from '../../native/socket-calls.ts'
 import { Endpoint, type EndpointOptions } from './endpoint.ts'
+import { runInterfaces } from './own-tunnels.ts'
 
 export const DEFAULT_MTU = 1280
 
@@ -27,7 +28,7 @@ export const interfaceFields = (what: string) => ({
 
 /** For the pages of both: how an interface comes and goes. */
 export const INTERFACE_LIFE =
-  'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it. Linux takes the routes of an interface that is set down, and its IPv6 addresses: when this one is up again it gets its address and default route again within a quarter of a second, as it does when somebody removes them. The log says that it is down, and what was put back. Other routes through it are for who made them to make again. In another network namespace, where Linux moves it without addresses and routes, it still carries packets once somebody has set it up there; it is looked after again when it is back, and the log says both.'
+  'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it; the peer of a tunnel, to which its own packets go, needs a route of its own then (ip route add PEER via GATEWAY), or they go into the tunnel again and again: a udp with remote_address warns of that in the run log. Linux takes the routes of an interface that is set down, and its IPv6 addresses: when this one is up again it gets its address and default route again within a quarter of a second, as it does when somebody removes them. The log says that it is down, and what was put back. Other routes through it are for who made them to make again. In another network namespace, where Linux moves it without addresses and routes, it still carries packets once somebody has set it up there; it is looked after again when it is back, and the log says both.'
 
 /** For the pages of both: an interface of `ip tuntap add … mode <kind>`. */
 export const interfaceFound = (kind: 'tun' | 'tap') =>
@@ -126,8 +127,10 @@ interface InterfaceOptions {
 
 /** The parts of a component's context that an interface needs. */
 interface InterfaceContext {
+  readonly name: string
   clock: RunClock
   io: Io
+  shared<T>(name: string, make: () => T): T
   timer(fire: () => void): Timer
   log: Log
 }
@@ -135,8 +138,9 @@ interface InterfaceContext {
 /** Makes or takes the interface and says so; `options.mtu` is the longest packet or frame. Throws when the system refuses. */
 export function openInterface(
   options: EndpointOptions,
-  { kind, config, offload, context: { clock, io, timer, log } }: InterfaceOptions,
+  { kind, config, offload, context }: InterfaceOptions,
 ): Endpoint {
+  const { clock, io, timer, log } = context
   const { interface_name: name, ip, mtu } = config
   const device = {
     kind,
@@ -148,6 +152,7 @@ export function openInterface(
     offload,
   }
   const endpoint = new Endpoint(options, (events) => io.tun(device, events))
+  runInterfaces(context).set(context.name, endpoint.io)
   const { found } = endpoint.io
   if (found === undefined) {
     log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
