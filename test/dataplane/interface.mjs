@@ -25,6 +25,8 @@ const inFar = (...args) => ['netns', 'exec', 'far', ...args]
 /** A cable between this namespace and `far`; its near end is up and has no address yet. */
 function lay() {
   ip('link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable', 'netns', 'far')
+  // No link-local addresses but those below: the far end would answer from either, and a connected socket hears one.
+  for (const where of [[], ['-n', 'far']]) ip(...where, 'link', 'set', 'cable', 'addrgenmode', 'none')
   ip('-n', 'far', 'address', 'add', `${FAR}/30`, 'dev', 'cable')
   ip('-n', 'far', 'address', 'add', `${FAR_LINK}/64`, 'dev', 'cable', 'nodad')
   ip('-n', 'far', 'link', 'set', 'cable', 'up')
