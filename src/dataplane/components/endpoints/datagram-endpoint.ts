@@ -26,11 +26,17 @@ import { FOLLOW_NS, FollowedRecord } from './followed-record.ts'
 import { OwnTunnels } from './own-tunnels.ts'
 import { ToldErrors } from './told-errors.ts'
 
+/** For the pages of what sends from sockets that have no one peer. */
+export const UNHEARD_ERRORS =
+  'What the network reports of packets that were sent, such as that nobody listens at their port (ICMP), Linux tells only a socket with one peer: a udp with remote_address counts it in socket_errors and says it in the run log; udp without it, udp_local and udp_remote, whose packets may have been given their address by peer_writer, never hear of it.'
+
 export const DATAGRAM_METRICS = {
   ...ENDPOINT_METRICS,
   unaddressed_packets: drop('Packets to send that had no address to go to.'),
   ignored_packets: drop('Datagrams heard from somebody else than the peer, or with no output to go to.'),
-  socket_errors: counter('Errors the network reported, such as a refused connection (ICMP); the log says which.'),
+  socket_errors: counter(
+    'Errors the network reported, such as a refused connection (ICMP); the log says which. Linux reports them to a socket with one peer only, that of a udp with remote_address.',
+  ),
   local_port: gauge('Port the socket is bound to.'),
 } as const
 
@@ -194,7 +200,10 @@ export class DatagramEndpoint extends Endpoint {
     }
   }
 
-  /** Has the socket follow its interface and the way to `peer`, and tells if that leads through one of `tunnels`: looks a while after something has changed, and again and again while something is wanting. */
+  /**
+   * Has the socket follow its interface and the way to `peer`, and tells if that leads through one of `tunnels`: looks a while after something has changed,
+   * and again and again while something is wanting.
+   */
   private follow(
     { io, clock, timer }: DatagramContext,
     peer: SocketAddress | undefined,

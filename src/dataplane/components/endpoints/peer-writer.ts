@@ -3,14 +3,14 @@ import { Type } from '@sinclair/typebox'
 import { portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Address, Input, Output } from '../../engine/schema.ts'
-import { HOST_NAMES } from './datagram-endpoint.ts'
+import { HOST_NAMES, UNHEARD_ERRORS } from './datagram-endpoint.ts'
 import { FollowedRecord } from './followed-record.ts'
 
 export const peerWriter = defineComponent({
   key: 'peer_writer',
   family: 'endpoints',
   summary: 'Annotates every packet with a remote address, for udp_remote or udp_local to send it to.',
-  details: `${HOST_NAMES} One that a live change brings is looked up then. An interface that a link-local address names is followed when it is made anew.`,
+  details: `${HOST_NAMES} One that a live change brings is looked up then. An interface that a link-local address names is followed when it is made anew.\n\n${UNHEARD_ERRORS}`,
   config: Type.Object({
     input: Input(),
     output: Output(),
