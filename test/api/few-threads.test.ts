@@ -9,12 +9,12 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Random } from '../../src/dataplane/engine/random.ts'
-import type { RunHandle, RunPool } from '../../src/dataplane/engine/run.ts'
+import type { RunPool } from '../../src/dataplane/engine/run.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { loadConfig } from '../../src/node/config.ts'
 import { createLog } from '../../src/node/log.ts'
 import { startNode } from '../../src/node/node.ts'
-import { registry, rehearsal, testPool } from '../dataplane/running.ts'
+import { registry, rehearsal, testPool, watched } from '../dataplane/running.ts'
 import { until } from '../harness/waiting.ts'
 import { type Answer, RunningNode, temporaryDirectory, traffic } from './running-node.ts'
 
@@ -92,18 +92,6 @@ test('an update that has a run replaced keeps its thread: a start that comes mea
     await node.node.close()
   }
 })
-
-/** A pool that knows which of its runs are not over. */
-function watched(pool: RunPool): { pool: RunPool; active: Map<string, RunHandle> } {
-  const active = new Map<string, RunHandle>()
-  const start: RunPool['start'] = (options, onLog) => {
-    const handle = pool.start(options, onLog)
-    active.set(handle.id, handle)
-    handle.ended.then(() => active.delete(handle.id))
-    return handle
-  }
-  return { pool: { ...pool, start }, active }
-}
 
 /** Of a pipeline that runs until it is stopped, ends by itself or by an error, does not start, or fails as it is stopped. */
 function settings(random: Random) {

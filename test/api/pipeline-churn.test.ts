@@ -9,12 +9,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { OperationName } from '../../src/contract/handlers.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
-import type { RunHandle, RunPool } from '../../src/dataplane/engine/run.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { loadConfig } from '../../src/node/config.ts'
 import { createLog } from '../../src/node/log.ts'
 import { startNode } from '../../src/node/node.ts'
-import { registry, testPool } from '../dataplane/running.ts'
+import { registry, testPool, watched } from '../dataplane/running.ts'
 import { until } from '../harness/waiting.ts'
 import { type Caller, Failed, grpcCaller, httpCaller } from '../hub/callers.ts'
 import { RunningNode, temporaryDirectory } from './running-node.ts'
@@ -27,18 +26,6 @@ const SHORT = 300
 
 /** What the state of a pipeline that others change as well may have a caller told. */
 const EXPECTED = new Set(['FAILED_PRECONDITION', 'ABORTED', 'NOT_FOUND', 'DEADLINE_EXCEEDED'])
-
-/** A pool that knows which of its runs are not over. */
-function watched(pool: RunPool): { pool: RunPool; active: Map<string, RunHandle> } {
-  const active = new Map<string, RunHandle>()
-  const start: RunPool['start'] = (options, onLog) => {
-    const handle = pool.start(options, onLog)
-    active.set(handle.id, handle)
-    handle.ended.then(() => active.delete(handle.id))
-    return handle
-  }
-  return { pool: { ...pool, start }, active }
-}
 
 /** Processes of commands of any run of this node. */
 function processes(ids: ReadonlySet<string>): string[] {

@@ -6,10 +6,7 @@
 import { execFileSync } from 'node:child_process'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
-import { components } from '../../dist/src/dataplane/components/registry.js'
-import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { native } from '../../dist/src/dataplane/native/native.js'
-import { openRunPool } from '../../dist/src/dataplane/product.js'
+import { startBuilt, waiting } from './built-run.mjs'
 
 const ip = (...words) => execFileSync('ip', words.join(' ').split(' '), { stdio: 'pipe' })
 const ASKED = { udp4: '192.0.2.7', udp6: '2001:db8::7' }
@@ -29,13 +26,7 @@ const peers = await Promise.all(
   }),
 )
 
-async function until(what, holds) {
-  const deadline = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`not within 15 s: ${what}: ${peers.map(({ from }) => from)}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
+const until = waiting(() => peers.map(({ from }) => from))
 
 const sources = peers.flatMap(({ type, socket }) => {
   const { address, port } = socket.address()
@@ -55,18 +46,8 @@ const pipeline = {
   socket: { udp_local: { address: '[::]:7000', input: 'all', output: 'heard' } },
   sink: { traffic_sink: { input: 'heard' } },
 }
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
-)
-if (!config) throw new Error(JSON.stringify(problems))
-const before = native.openDescriptors()
 const warnings = []
-const pool = openRunPool({ warm: 0 })
-const run = pool.start({ runId: 'answering', config, performanceMode: false, level: 'WARN' }, (lines) =>
-  warnings.push(...lines.filter(({ level }) => level === 'WARN').map(({ message }) => message)),
-)
-await run.running
+const { end } = await startBuilt(pipeline, ({ level, message }) => level === 'WARN' && warnings.push(message), 'WARN')
 
 const result = {}
 const heardFrom = () => Object.fromEntries(peers.map(({ type, from }) => [type, from]))
@@ -79,9 +60,7 @@ ip(`-6 address del ${ASKED.udp6}/128 dev lo`)
 await until('each hears it from another address', () => peers.every(({ type, from }) => from !== ASKED[type]))
 result.lost = heardFrom()
 result.warnings = warnings
-run.stop()
-result.end = (await run.ended).outcome
+const { ended, descriptors } = await end()
+Object.assign(result, { end: ended.outcome, descriptors })
 for (const { socket } of peers) socket.close()
-await pool.close()
-result.descriptors = native.openDescriptors() - before
 console.log(JSON.stringify(result))

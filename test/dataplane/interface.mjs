@@ -6,11 +6,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
-import { components } from '../../dist/src/dataplane/components/registry.js'
-import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { RegionReader } from '../../dist/src/dataplane/engine/metrics.js'
 import { native } from '../../dist/src/dataplane/native/native.js'
-import { openRunPool } from '../../dist/src/dataplane/product.js'
+import { startBuilt, waiting } from './built-run.mjs'
 
 const NEAR = '10.91.7.1'
 const FAR = '10.91.7.2'
@@ -36,16 +33,6 @@ function lay() {
 function address() {
   ip('address', 'add', `${NEAR}/30`, 'dev', 'cable')
   ip('address', 'add', `${NEAR_LINK}/64`, 'dev', 'cable', 'nodad')
-}
-
-async function until(what, holds, act = () => {}) {
-  const deadline = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > deadline)
-      throw new Error(`not within 15 s: ${what}; ${JSON.stringify(received())}; ${log.join('\n')}`)
-    act()
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 ip('netns', 'add', 'far')
@@ -95,31 +82,11 @@ const pipeline = {
 const SOCKETS = ['any', 'fixed', 'free', 'remote', 'local', 'group', 'routed', 'zone', 'addressed']
 /** Those that follow it with a line in the log. */
 const FOLLOWING = SOCKETS.filter((socket) => socket !== 'addressed')
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
-)
-if (!config) throw new Error(JSON.stringify(problems))
-const before = native.openDescriptors()
-// None is made ready beside the run: its rehearsal has a socket for a moment.
-const pool = openRunPool({ warm: 0 })
 const log = []
-const run = pool.start({ runId: 'follow', config, performanceMode: false, level: 'INFO' }, (lines) =>
-  log.push(...lines.map(({ component, message }) => `${component}: ${message}`)),
-)
-await run.running
-const reader = new RegionReader(run.region)
-let values = reader.blank.values
-const metric = (name) => {
-  values = reader.snapshot()?.values ?? values // no snapshot: the run was writing
-  return Object.fromEntries(
-    SOCKETS.map((socket) => [
-      socket,
-      values[reader.entries.find((entry) => entry.path === socket && entry.name === name).index],
-    ]),
-  )
-}
+const { figure, end } = await startBuilt(pipeline, ({ component, message }) => log.push(`${component}: ${message}`))
+const metric = (name) => Object.fromEntries(SOCKETS.map((socket) => [socket, figure(socket, name)]))
 const received = () => metric('received_packets')
+const until = waiting(() => `${JSON.stringify(received())}; ${log.join('\n')}`)
 const talker = dgram.createSocket('udp4')
 const said = (text) =>
   SOCKETS.filter((socket) => log.some((line) => line.startsWith(`${socket}: `) && line.includes(text)))
@@ -151,18 +118,16 @@ await heard('everything is heard after the interface was replaced')
 
 const later = metric('local_port')
 const held = native.openDescriptors() - first
-run.stop()
-const end = await run.ended
+const { ended, descriptors } = await end()
 talker.close()
-await pool.close()
 console.log(
   JSON.stringify({
-    end,
+    end: ended,
     gone: said('is gone'),
     again: said('again'),
     ports: SOCKETS.filter((socket) => ports[socket] === later[socket]),
     held,
-    descriptors: native.openDescriptors() - before,
+    descriptors,
   }),
 )
 process.exit()

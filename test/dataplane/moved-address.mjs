@@ -6,11 +6,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import dgram from 'node:dgram'
 import { createInterface } from 'node:readline'
-import { components } from '../../dist/src/dataplane/components/registry.js'
-import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { RegionReader } from '../../dist/src/dataplane/engine/metrics.js'
 import { native } from '../../dist/src/dataplane/native/native.js'
-import { openRunPool } from '../../dist/src/dataplane/product.js'
+import { startBuilt, waiting } from './built-run.mjs'
 
 /** The peer, which either cable leads to. */
 const PEER = { v4: '203.0.113.1', v6: '2001:db8:3::1' }
@@ -80,15 +77,7 @@ createInterface({ input: far.stdout }).on('line', (line) => {
 })
 
 const log = []
-async function until(what, holds, act = () => {}) {
-  const deadline = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > deadline)
-      throw new Error(`not within 15 s: ${what}; ${JSON.stringify([received(), source])}; ${log.join('\n')}`)
-    act()
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
+const until = waiting(() => `${JSON.stringify([received(), source])}; ${log.join('\n')}`)
 await until('the peer is there', () => ready === names.length)
 
 const pipeline = {
@@ -100,26 +89,10 @@ const pipeline = {
   join: { flow_combiner: { inputs: names.map((name) => `of ${name}`), output: 'all' } },
   sink: { traffic_sink: { input: 'all' } },
 }
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
+const { figure, end } = await startBuilt(pipeline, ({ level, component, message }) =>
+  log.push(`${level} ${component}: ${message}`),
 )
-if (!config) throw new Error(JSON.stringify(problems))
-const before = native.openDescriptors()
-// None is made ready beside the run: its rehearsal has a socket for a moment.
-const pool = openRunPool({ warm: 0 })
-const run = pool.start({ runId: 'moved', config, performanceMode: false, level: 'INFO' }, (lines) =>
-  log.push(...lines.map(({ level, component, message }) => `${level} ${component}: ${message}`)),
-)
-await run.running
-const reader = new RegionReader(run.region)
-let values = reader.blank.values
-function metric(name) {
-  values = reader.snapshot()?.values ?? values // no snapshot: the run was writing
-  return names.map(
-    (socket) => values[reader.entries.find((entry) => entry.path === socket && entry.name === name).index],
-  )
-}
+const metric = (name) => names.map((socket) => figure(socket, name))
 const received = () => metric('received_packets')
 const talker = dgram.createSocket('udp4')
 
@@ -141,7 +114,7 @@ const held = native.openDescriptors()
 result.first = addressed(first)
 
 // Nobody looks at anything while nothing changes.
-const breaths = () => reader.snapshot()?.values[reader.entries.find((entry) => entry.name === 'breaths').index]
+const breaths = () => figure('/engine', 'breaths')
 let [seen, since] = [breaths(), performance.now()]
 await until('the run sleeps for a second', () => {
   const now = breaths()
@@ -200,11 +173,9 @@ const later = metric('local_port')
 result.ports = names.filter((_, i) => ports[i] === later[i])
 result.sources = following.filter((name) => first[name].split(' ')[1] === last[name].split(' ')[1])
 result.held = native.openDescriptors() - held
-run.stop()
-result.end = (await run.ended).outcome
+const { ended, descriptors } = await end()
+Object.assign(result, { end: ended.outcome, descriptors })
 talker.close()
-await pool.close()
-result.descriptors = native.openDescriptors() - before
 if (process.env.SHOW_LOG) console.error(log.join('\n'))
 console.log(JSON.stringify(result))
 process.exit()

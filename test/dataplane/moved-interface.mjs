@@ -6,11 +6,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { components } from '../../dist/src/dataplane/components/registry.js'
-import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { RegionReader } from '../../dist/src/dataplane/engine/metrics.js'
-import { native } from '../../dist/src/dataplane/native/native.js'
-import { openRunPool } from '../../dist/src/dataplane/product.js'
+import { startBuilt, waiting } from './built-run.mjs'
 
 const NEAR = { v4: '10.91.8.1', v6: 'fd00:91:8::1' }
 const FAR = { v4: '10.91.8.2', v6: 'fd00:91:8::2' }
@@ -66,34 +62,12 @@ const pipeline = {
   join: { flow_combiner: { inputs: SOCKETS.map((name) => `of ${name}`), output: 'all' } },
   sink: { traffic_sink: { input: 'all' } },
 }
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
-)
-if (!config) throw new Error(JSON.stringify(problems))
-const before = native.openDescriptors()
-const pool = openRunPool({ warm: 0 })
 const log = []
-const run = pool.start({ runId: 'groups', config, performanceMode: false, level: 'INFO' }, (lines) =>
-  log.push(...lines.map(({ level, component, message }) => `${level} ${component}: ${message}`)),
+const { figure, end } = await startBuilt(pipeline, ({ level, component, message }) =>
+  log.push(`${level} ${component}: ${message}`),
 )
-await run.running
-const reader = new RegionReader(run.region)
-let values = reader.blank.values
-function received() {
-  values = reader.snapshot()?.values ?? values // no snapshot: the run was writing
-  const index = (socket) =>
-    reader.entries.find(({ path, name }) => path === socket && name === 'received_packets').index
-  return SOCKETS.map((socket) => values[index(socket)])
-}
-async function until(what, holds) {
-  const deadline = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > deadline)
-      throw new Error(`not within 15 s: ${what}; ${JSON.stringify([received(), members()])}; ${log.join('\n')}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
+const received = () => SOCKETS.map((socket) => figure(socket, 'received_packets'))
+const until = waiting(() => `${JSON.stringify([received(), members()])}; ${log.join('\n')}`)
 /** Sockets in each group on any interface, as the kernel counts them. */
 function members() {
   const count = (file, group) =>
@@ -142,11 +116,8 @@ await until('the group of IPv6 is joined again', () => told('near had forgotten 
 await heard('everything is heard after it had a short MTU')
 result.forgotten = told('near had forgotten its groups').filter((name) => !name.startsWith('six'))
 
-run.stop()
-result.end = (await run.ended).outcome
-await pool.close()
-result.left = members()
-result.descriptors = native.openDescriptors() - before
+const { ended, descriptors } = await end()
+Object.assign(result, { end: ended.outcome, left: members(), descriptors })
 if (process.env.SHOW_LOG) console.error(log.join('\n'))
 console.log(JSON.stringify(result))
 process.exit()

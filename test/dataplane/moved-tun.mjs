@@ -4,10 +4,7 @@
  */
 
 import { execFileSync } from 'node:child_process'
-import { components } from '../../dist/src/dataplane/components/registry.js'
-import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { native } from '../../dist/src/dataplane/native/native.js'
-import { openRunPool } from '../../dist/src/dataplane/product.js'
+import { startBuilt, waiting } from './built-run.mjs'
 
 const ip = (words) => execFileSync('ip', words.split(' '), { stdio: 'pipe', encoding: 'utf8' })
 ip('netns add far')
@@ -17,27 +14,11 @@ const pipeline = {
   sink: { traffic_sink: { input: 'out' } },
   enter: { udp_local: { address: '127.0.0.1:0', output: 'in' } },
 }
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
-)
-if (!config) throw new Error(JSON.stringify(problems))
-const before = native.openDescriptors()
-const pool = openRunPool({ warm: 0 })
 const log = []
-const options = { runId: 'moved', config, performanceMode: false, level: 'INFO' }
-const run = pool.start(options, (lines) => {
-  for (const { level, component, message } of lines) if (component === 'device') log.push(`${level}: ${message}`)
+const { end } = await startBuilt(pipeline, ({ level, component, message }) => {
+  if (component === 'device') log.push(`${level}: ${message}`)
 })
-await run.running
-
-async function until(what, holds) {
-  const deadline = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`not within 15 s: ${what}; ${ip('address')}; ${log.join('\n')}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
+const until = waiting(() => `${ip('address')}; ${log.join('\n')}`)
 const told = (text) => log.some((line) => line.includes(text))
 const shown = (name) => JSON.parse(ip('-json address show')).find(({ ifname }) => ifname === name)
 const owned = (name) =>
@@ -71,10 +52,7 @@ result.sameNumber = shown('pen9').ifindex === ifindex
 result.route = /default dev (\S+)/.exec(ip('route show default'))?.[1]
 result.others.push(...owned('pen'), ...owned('other'))
 
-run.stop()
-result.end = (await run.ended).outcome
-await pool.close()
-result.log = log
-result.descriptors = native.openDescriptors() - before
+const { ended, descriptors } = await end()
+Object.assign(result, { end: ended.outcome, log, descriptors })
 console.log(JSON.stringify(result))
 process.exit()

@@ -4,9 +4,7 @@
  */
 
 import { execFileSync } from 'node:child_process'
-import { components } from '../../dist/src/dataplane/components/registry.js'
-import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { openRunPool } from '../../dist/src/dataplane/product.js'
+import { startBuilt, waiting } from './built-run.mjs'
 
 const ip = (words) => execFileSync('ip', words.split(' '), { stdio: 'pipe', encoding: 'utf8' })
 ip('link add cable type veth peer name end')
@@ -36,24 +34,11 @@ const pipeline = {
 ip('rule add to 203.0.113.1 ipproto udp dport 9703 lookup 77')
 ip('route add default via 192.0.2.2 table 77')
 
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
-)
-if (!config) throw new Error(JSON.stringify(problems))
-const pool = openRunPool({ warm: 0 })
 const log = []
-const run = pool.start({ runId: 'routed', config, performanceMode: false, level: 'INFO' }, (lines) =>
-  log.push(...lines.map(({ level, component, message }) => `${level} ${component}: ${message}`)),
+const { end } = await startBuilt(pipeline, ({ level, component, message }) =>
+  log.push(`${level} ${component}: ${message}`),
 )
-await run.running
-async function until(what, holds) {
-  const deadline = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`not within 15 s: ${what}; ${ip('route')}; ${log.join('\n')}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
+const until = waiting(() => `${ip('route')}; ${log.join('\n')}`)
 const told = () => log.filter((line) => line.includes('the way to'))
 const warned = () => log.filter((line) => line.startsWith('WARN'))
 
@@ -70,8 +55,6 @@ await until('it is told again once it leads through the tunnel again', () =>
   warned().some((line) => line.startsWith('WARN free:')),
 )
 
-run.stop()
-const end = (await run.ended).outcome
-await pool.close()
-console.log(JSON.stringify({ end, first }))
+const { ended } = await end()
+console.log(JSON.stringify({ end: ended.outcome, first }))
 process.exit()

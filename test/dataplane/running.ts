@@ -161,3 +161,15 @@ export async function sleeps(thread: Thread): Promise<boolean> {
   await new Promise((resolve) => setTimeout(resolve, 300))
   return isAsleep && thread.state() === 'S' && thread.spent() === spent
 }
+
+/** A pool that knows which of its runs are not over. */
+export function watched(pool: RunPool): { pool: RunPool; active: Map<string, RunHandle> } {
+  const active = new Map<string, RunHandle>()
+  const start: RunPool['start'] = (options, onLog) => {
+    const handle = pool.start(options, onLog)
+    active.set(handle.id, handle)
+    handle.ended.then(() => active.delete(handle.id))
+    return handle
+  }
+  return { pool: { ...pool, start }, active }
+}
