@@ -156,7 +156,7 @@ const describedOnce = {
  * Where the system has no thread for a task (EAGAIN), Piscina throws, and the task stays in its queue, where a thread that becomes free meets it
  * later; and a thread that becomes free and does not suit the tasks that wait starts others, as many as there may be, in an event of which nobody
  * catches what it throws. Here the task is refused, and threads are started for none but the task that comes, unless one is on its way that was started for a
- * task which did not wait for it: engine/threads.ts does the rest..
+ * task which did not wait for it: engine/threads.ts does the rest.
  */
 const threadsWhenAsked = {
   name: 'threads-when-asked',
@@ -165,6 +165,8 @@ const threadsWhenAsked = {
     const start = /if \(this\.workers\.size < this\.options\.maxThreads\) \{\s*(?:\/\/.*\s*)*this\._addNewWorker\(\);/
       .source
     return changed(id, code, [
+      // Of those that load some may never be ready, and a task that has one can no longer leave the line.
+      [/workers = \[\.\.\.this\.workers\]\.map\(/, 'workers = [...this.workers].filter((each) => each.isReady()).map('],
       [
         /while \(\(this\.taskQueue\.size > 0 \|\| this\.skipQueue\.length > 0\)\) \{/,
         'for (let left = this.taskQueue.size + this.skipQueue.length; left > 0 && this.taskQueue.size + this.skipQueue.length > 0; left--) {',

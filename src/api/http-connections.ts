@@ -41,8 +41,7 @@ export class HttpConnections {
   }
 
   /**
-   * A connection came (1) or ended (-1); of one that has become a WebSocket the library does not tell the end, which the next reading has.
-   * It never says which one ended, so that they cannot be counted by address. False: it is to be closed.
+   * A connection came (1) or ended (-1). The library never says which one ended, so that they cannot be counted by address. False: it is to be closed.
    */
   changed(change: number): boolean {
     openDescriptors.changed(change)

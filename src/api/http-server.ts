@@ -56,9 +56,15 @@ export class HttpServer implements SocketHost {
     behavior: WebSocketBehavior<Data>,
     accept: (request: UpgradeRequest) => Upgrade<Data>,
   ): void {
+    const { close, ...rest } = guarded(behavior, this.#report)
     this.#app.ws<Data>(path, {
       compression: DISABLED,
-      ...guarded(behavior, this.#report),
+      ...rest,
+      close: (...ended) => {
+        // The filter is told of no end of a connection that has become a WebSocket.
+        this.#connections.changed(-1)
+        close?.(...ended)
+      },
       upgrade: Exchange.upgrader(accept, this.#report),
     })
   }

@@ -136,14 +136,15 @@ export async function pipelineCalled(client: Client, node: string, given: string
     if (!hasCode(error, 'NOT_FOUND')) throw error
   }
   const inList = async () => meant((await client.getPipelines({ nodeId: node })).pipelines, given, 'pipelines')
-  if (mayBeginId(given)) return await inList()
+  const byName = async () => (await client.getPipelineByName({ nodeId: node, name: given })).pipeline
+  const [first, second] = mayBeginId(given) ? [inList, byName] : [byName, inList]
   try {
-    return (await client.getPipelineByName({ nodeId: node, name: given })).pipeline
-  } catch (unnamed) {
-    if (!hasCode(unnamed, 'NOT_FOUND')) throw unnamed
-    return await inList().catch((error: unknown) => {
-      // That there is none of the name, or that there are several, is what matters.
-      throw hasCode(error, 'RESOURCE_EXHAUSTED') ? unnamed : error
+    return await first()
+  } catch (error) {
+    if (!hasCode(error, first === byName ? 'NOT_FOUND' : 'RESOURCE_EXHAUSTED')) throw error
+    return await second().catch((other: unknown) => {
+      // Of a name that there is none of, or several, that matters; of what may be the beginning of an id that the list is too long.
+      throw hasCode(other, 'RESOURCE_EXHAUSTED') || hasCode(other, 'NOT_FOUND') ? error : other
     })
   }
 }

@@ -55,9 +55,9 @@ export function helpIfAsked(program: Command, args: readonly string[]): void {
   let command = program
   let isAsked = false
   for (const word of args) {
-    if (word.startsWith('-')) {
-      if (!isAsked) return
-    } else if (word === 'help' && command.commands.length > 0) isAsked = true
+    // What stands behind the first option may be its value.
+    if (word.startsWith('-')) break
+    if (word === 'help' && command.commands.length > 0) isAsked = true
     else {
       const next = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
       if (next === undefined && !isAsked) return

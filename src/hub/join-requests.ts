@@ -78,6 +78,8 @@ export class JoinRequests {
   readonly #admitted = new WeakMap<Admission, Raised>()
   /** Whose requests are about to be raised here. */
   readonly #raising = new Set<Waiter>()
+  /** Who is to go on with a request that is open already, and is counted as that. */
+  readonly #goingOn = new Set<Waiter>()
 
   constructor(options: JoinRequestsOptions) {
     this.#options = options
@@ -114,9 +116,8 @@ export class JoinRequests {
     const { store, timeout } = this.#options
     const { nodeId } = joiner
     const network = networkOf(joiner.remoteAddress)
-    // It may go on with that one, which is among those that are counted.
-    const asksElsewhere = this.#asksElsewhere(nodeId)
-    const refused = tooMany(nodeId, network, this.#unanswered(), !asksElsewhere)
+    const goesOn = this.#mayGoOn(nodeId)
+    const refused = goesOn ? undefined : tooMany(nodeId, network, this.#unanswered())
     if (refused !== undefined) return refusal('TOO_MANY', refused)
     let raised: Raised | undefined
     const waiter: Waiter = {
@@ -125,11 +126,14 @@ export class JoinRequests {
       timeout,
       withdrawn,
       requireRoom: () => {
-        const refused = asksElsewhere ? tooMany(nodeId, network, this.#unanswered(waiter), true) : undefined
+        // Once: from then on it is among those that are counted.
+        if (!this.#goingOn.delete(waiter)) return
+        const refused = tooMany(nodeId, network, this.#unanswered())
         if (refused !== undefined) throw new RequestsExhausted(refused)
+        this.#raising.add(waiter)
       },
       raised: (id, left) => {
-        this.#raising.delete(waiter)
+        this.#leaveLine(waiter)
         raised = this.#start(id, joiner, left, withdrawn)
       },
       decided: (decision) => {
@@ -138,7 +142,8 @@ export class JoinRequests {
         tell(raised, { type: 'DECIDED', decision: isTaken ? this.#held(raised, decision) : withPlace(decision) })
       },
     }
-    this.#raising.add(waiter)
+    if (goesOn) this.#goingOn.add(waiter)
+    else this.#raising.add(waiter)
     try {
       await store.wait(waiter)
     } catch (error) {
@@ -147,7 +152,7 @@ export class JoinRequests {
       if (error instanceof NotStored) this.#options.onError('a request to join could not be raised', error)
       return unavailable(error)
     } finally {
-      this.#raising.delete(waiter)
+      this.#leaveLine(waiter)
     }
     if (raised === undefined) return refusal('WITHDRAWN', 'the caller went away')
     return await this.#admission(raised)
@@ -201,21 +206,24 @@ export class JoinRequests {
     if (raised !== undefined) tell(raised, { type: 'LEAVE_BEHIND' })
   }
 
-  /** Whether a request of this node is open that does not wait here, as of one whose server has gone. */
-  #asksElsewhere(nodeId: string): boolean {
-    for (const open of this.#options.store.open()) {
-      if (open.nodeId === nodeId && !this.#raised.has(open.id)) return true
-    }
-    return false
+  #leaveLine(waiter: Waiter): void {
+    this.#raising.delete(waiter)
+    this.#goingOn.delete(waiter)
   }
 
-  /** `before`: without it, and those that have come later. */
-  *#unanswered(before?: Waiter): Iterable<Asking> {
-    yield* this.#options.store.open()
-    for (const waiter of this.#raising) {
-      if (waiter === before) return
-      yield { nodeId: waiter.joiner.nodeId, network: waiter.network }
+  /** Whether a request of this node is open that does not wait here, as of one whose server has gone, and that nobody goes on with yet. */
+  #mayGoOn(nodeId: string): boolean {
+    let open = 0
+    for (const request of this.#options.store.open()) {
+      if (request.nodeId === nodeId && !this.#raised.has(request.id)) open++
     }
+    for (const { joiner } of this.#goingOn) if (joiner.nodeId === nodeId) open--
+    return open > 0
+  }
+
+  *#unanswered(): Iterable<Asking> {
+    yield* this.#options.store.open()
+    for (const { joiner, network } of this.#raising) yield { nodeId: joiner.nodeId, network }
   }
 
   async #admission(raised: Raised): Promise<Admission> {

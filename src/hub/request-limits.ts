@@ -18,8 +18,8 @@ export interface Asking {
   readonly network: string
 }
 
-/** Why a node may not ask while those `open` wait; undefined: it may. `isNew`: it would be one more, and not go on with one of these. */
-export function tooMany(nodeId: string, network: string, open: Iterable<Asking>, isNew: boolean): string | undefined {
+/** Why a node may not ask while those `open` wait; undefined: it may. */
+export function tooMany(nodeId: string, network: string, open: Iterable<Asking>): string | undefined {
   let inAll = 0
   let ofNode = 0
   let fromNetwork = 0
@@ -28,8 +28,8 @@ export function tooMany(nodeId: string, network: string, open: Iterable<Asking>,
     if (asking.nodeId === nodeId) ofNode++
     if (asking.network === network) fromNetwork++
   }
-  if (isNew && inAll >= MAX_PENDING) return `${MAX_PENDING} requests are pending on this hub`
-  if (isNew && fromNetwork >= MAX_PENDING_PER_ADDRESS) {
+  if (inAll >= MAX_PENDING) return `${MAX_PENDING} requests are pending on this hub`
+  if (fromNetwork >= MAX_PENDING_PER_ADDRESS) {
     return `${MAX_PENDING_PER_ADDRESS} requests from ${network} are pending on this hub`
   }
   return ofNode < MAX_PENDING_PER_NODE ? undefined : `${MAX_PENDING_PER_NODE} requests of this node are pending`

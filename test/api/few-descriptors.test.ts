@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { until } from '../harness/waiting.ts'
 import { temporaryDirectory } from './running-node.ts'
 
@@ -97,6 +98,22 @@ test('more streams over HTTP than descriptors: some are served, the others close
       () => false,
     ),
   )
+})
+
+test('WebSockets that came and went while they were few take nobody a place', { timeout: 30_000 }, async () => {
+  const { http, left } = await limitedNode()
+  await left(24)
+  for (let i = 0; i < 12; i++) {
+    const socket = new WebSocket(`ws://${http}/v1/streams`)
+    endings.push(() => socket.terminate())
+    await once(socket, 'open')
+    socket.close()
+    await once(socket, 'close')
+    const caller = new Caller(http, ask('/metrics'))
+    await until(() => caller.heard !== '' || caller.closed)
+    expect(caller.heard, `after ${i + 1}`).toContain('process_open_fds')
+    caller.socket.destroy()
+  }
 })
 
 test('silent connections over TLS', { timeout: 30_000 }, async () => {

@@ -9,7 +9,10 @@ const START = 1_700_000_000_000
 function spacings(samples: readonly (readonly [number, number])[]): (number | undefined)[] {
   const spacing = new SampleSpacing()
   return samples
-    .map(([taken, came]) => spacing.next(new Date(START + taken * 1000).toISOString(), came * 1000))
+    .map(([taken, came]) => {
+      const timestamp = Number.isNaN(taken) ? undefined : new Date(START + taken * 1000).toISOString()
+      return spacing.next(timestamp, came * 1000)
+    })
     .slice(1)
 }
 
@@ -87,6 +90,18 @@ test.each<[string, (readonly [number, number])[], (number | undefined)[]]>([
       [25, 30],
     ],
     [5, 5, 5, 5, 5],
+  ],
+  [
+    'as if one without a time had not come',
+    [
+      [0, 0],
+      [1, 1],
+      [Number.NaN, 2],
+      [3, 3],
+      [3604, 4],
+      [3605, 5],
+    ],
+    [1, undefined, 2, 1, 1],
   ],
   [
     'unknown where it is the same one',

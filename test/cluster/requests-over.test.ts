@@ -1,5 +1,5 @@
 /** Requests to join a hub of several servers when time runs out or a server goes: withdrawn, taken up again elsewhere, answered meanwhile. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
 import type { RequestEntry } from '../../src/hub/cluster/entries.ts'
 import { MAX_PENDING_PER_ADDRESS } from '../../src/hub/request-limits.ts'
@@ -61,6 +61,22 @@ test('as many wait at a server that goes as may from one address: all of them go
   expect(b.shown).toEqual(ids)
   for (const id of ids) await b.answer(id, false)
   for (const { dialled } of joins) await expect(dialled).rejects.toMatchObject({ reason: 'REJECTED' })
+})
+
+test('who goes on at another with what was left is counted once', async () => {
+  const a = await server('a')
+  const b = await server('b')
+  const nodes = Array.from({ length: MAX_PENDING_PER_ADDRESS - 1 }, () => newIdentity())
+  for (const node of nodes) void a.join(node)
+  await until(() => b.pending().length === nodes.length)
+  await a.close()
+  const arrivals = vi.spyOn(b.requests, 'join')
+  const joins = nodes.map((node) => b.join(node))
+  await until(() => arrivals.mock.calls.length === nodes.length)
+  const newcomer = b.join(newIdentity())
+  await until(() => b.pending().length === MAX_PENDING_PER_ADDRESS)
+  for (const id of b.pending()) await b.answer(id, false)
+  for (const { dialled } of [...joins, newcomer]) await expect(dialled).rejects.toMatchObject({ reason: 'REJECTED' })
 })
 
 test('clocks of servers that differ by two hours change nothing about how long a request waits', async () => {

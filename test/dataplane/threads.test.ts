@@ -383,6 +383,27 @@ describe('more runs than there may be threads', () => {
     }
   })
 
+  it('end as soon as they are stopped while their thread is on its way, and another is there', async () => {
+    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+    delete process.env.TEST_THREADS_BEGUN
+    process.env.TEST_THREADS_LOAD = '1'
+    const pool = opened(createRunPool({ registry: components, thread }))
+    const both = [start(pool, endless).handle, start(pool, endless).handle]
+    try {
+      await until(() => process.env.TEST_THREADS_BEGUN === '2', 'both threads are on their way')
+      process.env.TEST_THREADS_LOAD = '2'
+      await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'one of them has a thread')
+      for (const handle of both) handle.stop()
+      expect(await Promise.race(both.map(({ ended }) => ended))).toEqual({ outcome: 'STOPPED' })
+      expect(process.env.TEST_THREADS_LOAD).toBe('2')
+    } finally {
+      delete process.env.TEST_THREADS_LOAD
+      for (const handle of both) handle.kill('the test is over')
+      await Promise.all(both.map(({ ended }) => ended))
+      delete process.env.TEST_TASK_BEGUN
+    }
+  })
+
   it('are refused at once; one that comes while another stops has its thread', async () => {
     const pool = opened(testPool({ rehearsal, warm: 1, maximum: 2 }))
     const [first, second] = [start(pool, endless).handle, start(pool, endless).handle]

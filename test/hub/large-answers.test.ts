@@ -113,10 +113,12 @@ test('then the command line finds pipelines and runs by their names and whole id
   const env = { PENSTOCK_URL: `http://${hub.node.http}` }
   const far = (...args: string[]) => penstock([...args, '--node', member.node.id, '--json'], { env })
   const { id } = (await member.call('GET', '/pipelines-by-name/large-3')).body.pipeline
-  for (const given of ['large-3', id]) {
+  // It could be the beginning of an id as well.
+  const named = { 'large-3': id, [id]: id, cafe: await member.create(traffic(), { name: 'cafe' }) }
+  for (const [given, meant] of Object.entries(named)) {
     const { code, stdout, stderr } = await far('pipelines', 'get', given)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(JSON.parse(stdout)).toMatchObject({ id, name: 'large-3' })
+    expect(JSON.parse(stdout)).toMatchObject({ id: meant })
   }
   const { runId } = JSON.parse((await far('pipelines', 'start', 'large-3')).stdout)
   expect(await far('pipelines', 'stop', '--run', runId)).toMatchObject({ code: 0, stderr: '' })

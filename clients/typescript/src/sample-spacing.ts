@@ -17,6 +17,7 @@ export class SampleSpacing {
    */
   next(timestamp: string | undefined, came: number): number | undefined {
     const taken = Date.parse(timestamp ?? '')
+    if (Number.isNaN(taken)) return undefined
     const last = this.#last
     this.#last = { taken, came }
     if (last === undefined) return undefined

@@ -129,6 +129,7 @@ export class Threads implements ThreadSource {
   private rehearsal: Rehearsal | undefined
   private isClosing = false
   private trim: NodeJS.Timeout | undefined
+  private spare: NodeJS.Timeout | undefined
   private readonly quiet = setTimeout(() => this.prepare(), QUIET_MS).unref()
 
   constructor(options: ThreadsOptions) {
@@ -200,7 +201,10 @@ export class Threads implements ThreadSource {
       this.reconsider()
       return await done
     } catch (error) {
-      if (placement.thread === undefined && left.aborted) throw left.reason
+      if (placement.thread === undefined && left.aborted) {
+        this.outgrow()
+        throw left.reason
+      }
       if (placement.thread !== undefined || signal.aborted || !(error instanceof Error)) throw error
       throw new NoThread(noneStarted(error), { cause: error })
     } finally {
@@ -299,6 +303,19 @@ export class Threads implements ThreadSource {
     this.quiet.refresh()
   }
 
+  /** A thread that was begun for a run which has left since waits for another no longer than one that has run. */
+  private outgrow(): void {
+    clearTimeout(this.spare)
+    this.spare = setTimeout(async () => {
+      await this.loaded()
+      if (this.isClosing || this.queued.size > 0 || this.isRehearsing) return
+      for (const { threadId } of this.piscina.threads) {
+        const isFresh = !this.used.has(threadId) && !this.ready.has(threadId) && !this.ending.has(threadId)
+        if (isFresh && !this.busy.has(threadId)) this.end(threadId)
+      }
+    }, IDLE_MS).unref()
+  }
+
   /** Has one more thread rehearse where fewer than wanted are ready, and then the next. */
   private prepare(): void {
     if (this.isClosing || this.isRehearsing || this.hasFailed || this.waiting.size > 0) return
@@ -378,6 +395,7 @@ export class Threads implements ThreadSource {
     this.callOff()
     clearTimeout(this.quiet)
     clearTimeout(this.trim)
+    clearTimeout(this.spare)
   }
 
   /** Ends all threads; there must be no run any more. */

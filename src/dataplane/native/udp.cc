@@ -225,8 +225,9 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   const int on = 1;
   udp->arrivalTimes = options.arrivalTimes && setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
   udp->trains = options.trains;
-  const bool isAtAny = !options.hasLocal || isAnyAddress(options.local);
-  if (isAtAny && !options.hasRemote && AnsweringAddresses::ask(fd, options.family)) udp->answers = std::make_unique<AnsweringAddresses>();
+  // One at a port of the kernel's choice answers nobody: it asks, and sends from where the way begins.
+  const bool isAsked = options.hasLocal && isAnyAddress(options.local) && reinterpret_cast<const sockaddr_in&>(options.local).sin_port != 0;
+  if (isAsked && !options.hasRemote && AnsweringAddresses::ask(fd, options.family)) udp->answers = std::make_unique<AnsweringAddresses>();
   return adopt(arguments, owner, std::move(udp));
 }
 

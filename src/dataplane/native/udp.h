@@ -77,7 +77,7 @@ struct Udp : Descriptor {
   /** What came in trains that had more segments than the last call could take. */
   std::deque<Spill> spills;
 
-  /** Of one that is bound to all addresses of the machine and has no peer of its own; null: the kernel's choice is right. */
+  /** Of one that is asked at a port of all addresses of the machine; null: the kernel's choice is right. */
   std::unique_ptr<AnsweringAddresses> answers;
 
   /** Set once the device refused UDP_SEGMENT (EIO: it cannot checksum). */

@@ -250,9 +250,15 @@ test.each(backends.flatMap(([name, backend]) => ([4, 6] as const).map((family) =
     const memory = packetMemory(SLOTS)
     const id = register(memory)
     const counters = ioCounters()
-    const local = { address: family === 6 ? '::' : '0.0.0.0', port: 0 }
-    const server = native.udpOpen(owner, { backend, family, local, mtu: 1500, bufferBytes: 4 << 20 })
-    const { port } = native.udpAddress(server)
+    const at = (port: number) => {
+      const local = { address: family === 6 ? '::' : '0.0.0.0', port }
+      return native.udpOpen(owner, { backend, family, local, mtu: 1500, bufferBytes: 4 << 20 })
+    }
+    // One at a port of the kernel's choice asks, and answers nobody.
+    const asking = at(0)
+    const { port } = native.udpAddress(asking)
+    native.close(asking)
+    const server = at(port)
     // To 127.0.0.1, where both come from, the kernel would answer from there: the sockets would not hear it.
     const clients = ['127.0.0.2', '127.3.2.1', '127.0.0.1'].map((address) =>
       native.udpOpen(owner, { backend, family: 4, remote: { address, port }, mtu: 1500, bufferBytes: 4 << 20 }),

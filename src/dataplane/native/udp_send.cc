@@ -147,6 +147,15 @@ struct Send {
     return known ? EAFNOSUPPORT : EDESTADDRREQ;
   }
 
+  /** Has a message that names where it is sent from name nothing; false when it does not. */
+  bool strip(msghdr* header, const SendGroup& group) const {
+    const size_t rest = group.packets > 1 ? CMSG_SPACE(sizeof(uint16_t)) : 0;
+    if (!socket.answers || header->msg_controllen <= rest) return false;
+    header->msg_controllen = rest;
+    if (rest == 0) header->msg_control = nullptr;
+    return true;
+  }
+
   Sent refused(int error) {
     refusal = error;
     return Sent::refused;
@@ -197,8 +206,9 @@ struct Send {
   /** The machine may have lost the address that was to be sent from. */
   static bool mayLackSource() { return errno == EINVAL || errno == ENETUNREACH || errno == EADDRNOTAVAIL; }
   static bool blocked() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM; }
-  /** ICMP errors are reported at the next send, which is then not carried out. */
-  static bool leftover() {
+  /** ICMP errors are reported to a connected socket at the next send, which is then not carried out. */
+  bool leftover() const {
+    if (!socket.connected) return false;
     return errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH || errno == EHOSTDOWN ||
            errno == ENOPROTOOPT || errno == EPROTO;
   }
@@ -227,10 +237,13 @@ struct Send {
       while (next + ready < groups && ready < kMaxMessages && message(ready, state.groups[next + ready])) ready++;
       size_t sent = 0;
       bool retried = false;
+      bool stripped = false;
       while (sent < ready) {
         const int result = sendMessages(socket.fd, &state.messages[sent], static_cast<unsigned>(ready - sent),
                                         MSG_DONTWAIT | MSG_NOSIGNAL);
         if (result > 0) {
+          if (stripped) socket.answers->forget(memory.remoteOf(loadOnce(handles + state.groups[next + sent].first)));
+          stripped = false;
           for (int i = 0; i < result; i++) done += state.groups[next + sent++].packets;
           retried = false;
           continue;
@@ -241,14 +254,17 @@ struct Send {
           counters[kSendBlocked]++;
           return done;
         }
-        const bool asOne = !(socket.answers && mayLackSource());
-        if (asOne && leftover() && !retried) {
+        if (mayLackSource() && strip(&state.messages[sent].msg_hdr, state.groups[next + sent])) {
+          stripped = true;
+          continue;
+        }
+        if (leftover() && !retried) {
           reported();
           retried = true;
           continue;
         }
         // A path MTU below the segment size, or a device that cannot checksum, refuses the group but not its packets.
-        if (!asOne || (length > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP))) {
+        if (length > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
           if (errno == EIO) socket.gsoRefused = true;
           const size_t consumed = singly(done, length, retried);
           done += consumed;
@@ -259,6 +275,7 @@ struct Send {
         }
         sent++;
         retried = false;
+        stripped = false;
       }
       next += ready;
       if (next < groups && ready < kMaxMessages) {

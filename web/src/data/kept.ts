@@ -5,6 +5,8 @@ export class Kept {
   readonly #storage: () => Storage
   readonly #key: string
   #here: string | undefined
+  /** The browser has refused the last one. */
+  #isHere = false
 
   /** `storage` is asked each time: naming it throws where nothing is kept. */
   constructor(key: string, storage: () => Storage) {
@@ -13,6 +15,7 @@ export class Kept {
   }
 
   get(): string | undefined {
+    if (this.#isHere) return this.#here
     try {
       return this.#storage().getItem(this.#key) ?? undefined
     } catch {
@@ -26,8 +29,9 @@ export class Kept {
     try {
       if (text === undefined) this.#storage().removeItem(this.#key)
       else this.#storage().setItem(this.#key, text)
+      this.#isHere = false
     } catch {
-      // Kept here.
+      this.#isHere = true
     }
   }
 }

@@ -10,6 +10,9 @@ import { nameText } from '../../parts/format.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { UpdateDialog } from '../configuration/update-dialog.tsx'
 
+/** How long a creation is waited for, milliseconds, while nothing can be typed: somewhat longer than for an answer over a link. */
+const CREATION_MS = 35_000
+
 interface Props {
   readonly nodeId: string
   readonly pipeline: Pipeline | undefined
@@ -33,10 +36,10 @@ export function Saving(props: Props) {
   const create = async (button: HTMLButtonElement, isStarted: boolean): Promise<void> => {
     onCreating(true)
     try {
-      const { pipeline: made } = await createPipeline(node, { nodeId, ...settings })
+      const { pipeline: made } = await createPipeline(node, { nodeId, ...settings }, { timeout: CREATION_MS })
       if (made === undefined) return
       tell(`${nameText(settings.name)} is created`)
-      if (isStarted) await start(nodeId, made)
+      if (isStarted) void start(nodeId, made)
       // Who has left meanwhile stays where they are.
       if (button.isConnected) leave(settings, made)
     } catch (error) {
