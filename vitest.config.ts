@@ -6,6 +6,8 @@ const WORKERS = 2
 
 const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
 const BROWSER = 'test/browser/**/*.test.ts'
+/** Only of the long rounds, by test/storm/storm.mjs: one takes a minute and a half. */
+const LONG_ONLY = process.env.PENSTOCK_STORM_LONG === undefined ? ['test/cluster-partitions/**'] : []
 /** They wait for leases, elections and time limits of other processes for most of their time: they begin early, the longest before the others. */
 const LONG = [
   'test/cluster/engine-away.test.ts',
@@ -28,7 +30,7 @@ const projects: TestProjectInlineConfiguration[] = [
       ...limits,
       name: 'node',
       include: ['test/**/*.test.ts'],
-      exclude: [BROWSER],
+      exclude: [BROWSER, ...LONG_ONLY],
     },
   },
   { test: { ...limits, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' } },

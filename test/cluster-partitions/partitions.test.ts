@@ -126,65 +126,62 @@ async function disagreement(servers: readonly ServerParty[], members: readonly M
   return undefined
 }
 
-test.skipIf(process.env.PENSTOCK_STORM_LONG === undefined)(
-  `cut off, killed and stopped at random, seed ${seed}`,
-  async () => {
-    const { servers, members, joined } = await started()
-    const agreed = async () => {
-      let last: string | undefined
-      const holds = async () => {
-        last = await disagreement(servers, members)
-        return last === undefined
-      }
-      await until(holds, () => `${last}`, CALM_MS)
+test(`cut off, killed and stopped at random, seed ${seed}`, async () => {
+  const { servers, members, joined } = await started()
+  const agreed = async () => {
+    let last: string | undefined
+    const holds = async () => {
+      last = await disagreement(servers, members)
+      return last === undefined
     }
-    try {
-      await agreed()
-      const before = await joined()
-      const end = performance.now() + MILLISECONDS
-      const isOver = () => performance.now() >= end
-      const lists = servers.map((server) => new Lists(server, members))
-      const following = lists.map((each) => each.follow(isOver))
-      const striking = servers.map(async (server) => {
-        const by = new Random(random.bits())
-        for (;;) {
-          await pause(500, 6_000, by)
-          if (isOver()) return
-          await server.strike(by)
-        }
-      })
-      await Promise.all([...following, ...striking, live(members, servers, new Random(random.bits()), isOver)])
-      note('calm')
-      await agreed()
-      const after = await joined()
-      const shown = await listOf(servers[0] as ServerParty)
-      const left = members.filter(({ id }) => shown.some((node) => node.id === id))
-      expect([...after.keys()].sort()).toEqual(left.map(({ id }) => id).sort())
-      for (const [id, time] of after) expect(time).toBe(before.get(id))
-      const callers = [...servers, ...left].flatMap(({ name, caller }) =>
-        caller === undefined ? [] : [{ name, caller }],
-      )
-      const reached = [...servers, ...left].filter(({ caller }) => caller !== undefined)
-      for (const { name, caller } of callers) {
-        for (const { id: nodeId, name: to } of reached) {
-          const call = () =>
-            caller.unary('getNode', { nodeId }, AbortSignal.timeout(PATIENCE_MS)).then(Boolean, () => false)
-          await until(call, `${name} calls ${to}`, CALM_MS)
-        }
+    await until(holds, () => `${last}`, CALM_MS)
+  }
+  try {
+    await agreed()
+    const before = await joined()
+    const end = performance.now() + MILLISECONDS
+    const isOver = () => performance.now() >= end
+    const lists = servers.map((server) => new Lists(server, members))
+    const following = lists.map((each) => each.follow(isOver))
+    const striking = servers.map(async (server) => {
+      const by = new Random(random.bits())
+      for (;;) {
+        await pause(500, 6_000, by)
+        if (isOver()) return
+        await server.strike(by)
       }
-      for (const { name, caller } of members.filter((member) => !left.includes(member))) {
-        if (caller === undefined) continue
-        const isOut = async () => {
-          const stream = await caller.stream('streamConnectionState')
-          const { state } = await stream.next()
-          stream.close()
-          return state === 'UNAUTHENTICATED'
-        }
-        await until(isOut, `${name} hears that it was removed`, HEARD_MS)
+    })
+    await Promise.all([...following, ...striking, live(members, servers, new Random(random.bits()), isOver)])
+    note('calm')
+    await agreed()
+    const after = await joined()
+    const shown = await listOf(servers[0] as ServerParty)
+    const left = members.filter(({ id }) => shown.some((node) => node.id === id))
+    expect([...after.keys()].sort()).toEqual(left.map(({ id }) => id).sort())
+    for (const [id, time] of after) expect(time).toBe(before.get(id))
+    const callers = [...servers, ...left].flatMap(({ name, caller }) =>
+      caller === undefined ? [] : [{ name, caller }],
+    )
+    const reached = [...servers, ...left].filter(({ caller }) => caller !== undefined)
+    for (const { name, caller } of callers) {
+      for (const { id: nodeId, name: to } of reached) {
+        const call = () =>
+          caller.unary('getNode', { nodeId }, AbortSignal.timeout(PATIENCE_MS)).then(Boolean, () => false)
+        await until(call, `${name} calls ${to}`, CALM_MS)
       }
-      expect(lists.flatMap(({ faults }) => faults)).toEqual([])
-    } catch (error) {
-      throw new BrokenPromise(`seed ${seed}: ${(error as Error).stack}\n\nlog:\n${log.join('\n')}`)
     }
-  },
-)
+    for (const { name, caller } of members.filter((member) => !left.includes(member))) {
+      if (caller === undefined) continue
+      const isOut = async () => {
+        const stream = await caller.stream('streamConnectionState')
+        const { state } = await stream.next()
+        stream.close()
+        return state === 'UNAUTHENTICATED'
+      }
+      await until(isOut, `${name} hears that it was removed`, HEARD_MS)
+    }
+    expect(lists.flatMap(({ faults }) => faults)).toEqual([])
+  } catch (error) {
+    throw new BrokenPromise(`seed ${seed}: ${(error as Error).stack}\n\nlog:\n${log.join('\n')}`)
+  }
+})
