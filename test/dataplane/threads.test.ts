@@ -354,15 +354,32 @@ describe('more runs than there may be threads', () => {
     }
   })
 
-  it('end as soon as they are stopped or killed while a thread is on its way, which the next has', async () => {
-    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+  /** A pool whose threads load until they are let go on. */
+  function loading(): RunPool {
     delete process.env.TEST_THREADS_BEGUN
     process.env.TEST_THREADS_LOAD = '1'
-    const pool = opened(createRunPool({ registry: components, thread }))
+    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
+    return opened(createRunPool({ registry: components, thread }))
+  }
+
+  async function twoOnTheirWay(pool: RunPool): Promise<RunHandle[]> {
+    const both = [start(pool, endless).handle, start(pool, endless).handle]
+    await until(() => process.env.TEST_THREADS_BEGUN === '2', 'both threads are on their way')
+    return both
+  }
+
+  async function over(runs: readonly RunHandle[]): Promise<void> {
+    delete process.env.TEST_THREADS_LOAD
+    for (const handle of runs) handle.kill('the test is over')
+    await Promise.all(runs.map(({ ended }) => ended))
+    delete process.env.TEST_TASK_BEGUN
+  }
+
+  it('end as soon as they are stopped or killed while a thread is on its way, which the next has', async () => {
+    const pool = loading()
     const last: RunHandle[] = []
     try {
-      const first = [start(pool, endless).handle, start(pool, endless).handle]
-      await until(() => process.env.TEST_THREADS_BEGUN === '2', 'both threads are on their way')
+      const first = await twoOnTheirWay(pool)
       first[0]?.stop()
       first[1]?.kill('unwanted')
       expect(await first[0]?.ended).toEqual({ outcome: 'STOPPED' })
@@ -376,31 +393,20 @@ describe('more runs than there may be threads', () => {
       await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'one of the last has a thread')
       expect(process.env.TEST_THREADS_BEGUN).toBe('2')
     } finally {
-      delete process.env.TEST_THREADS_LOAD
-      for (const handle of last) handle.kill('the test is over')
-      await Promise.all(last.map(({ ended }) => ended))
-      delete process.env.TEST_TASK_BEGUN
+      await over(last)
     }
   })
 
   it('end as soon as they are stopped while their thread is on its way, and another is there', async () => {
-    const thread = fileURLToPath(new URL('./fickle-thread.mjs', import.meta.url))
-    delete process.env.TEST_THREADS_BEGUN
-    process.env.TEST_THREADS_LOAD = '1'
-    const pool = opened(createRunPool({ registry: components, thread }))
-    const both = [start(pool, endless).handle, start(pool, endless).handle]
+    const both = await twoOnTheirWay(loading())
     try {
-      await until(() => process.env.TEST_THREADS_BEGUN === '2', 'both threads are on their way')
       process.env.TEST_THREADS_LOAD = '2'
       await until(() => process.env.TEST_TASK_BEGUN !== undefined, 'one of them has a thread')
       for (const handle of both) handle.stop()
       expect(await Promise.race(both.map(({ ended }) => ended))).toEqual({ outcome: 'STOPPED' })
       expect(process.env.TEST_THREADS_LOAD).toBe('2')
     } finally {
-      delete process.env.TEST_THREADS_LOAD
-      for (const handle of both) handle.kill('the test is over')
-      await Promise.all(both.map(({ ended }) => ended))
-      delete process.env.TEST_TASK_BEGUN
+      await over(both)
     }
   })
 

@@ -156,6 +156,13 @@ struct Send {
     return true;
   }
 
+  /** The machine has lost the address from which the peer of `group` was answered. */
+  void forget(const SendGroup& group) const {
+    // Read again: it may be another by now, or none.
+    const int32_t first = loadOnce(handles + group.first);
+    if (first >= 0 && first < memory.slots) socket.answers->forget(memory.remoteOf(first));
+  }
+
   Sent refused(int error) {
     refusal = error;
     return Sent::refused;
@@ -242,7 +249,7 @@ struct Send {
         const int result = sendMessages(socket.fd, &state.messages[sent], static_cast<unsigned>(ready - sent),
                                         MSG_DONTWAIT | MSG_NOSIGNAL);
         if (result > 0) {
-          if (stripped) socket.answers->forget(memory.remoteOf(loadOnce(handles + state.groups[next + sent].first)));
+          if (stripped) forget(state.groups[next + sent]);
           stripped = false;
           for (int i = 0; i < result; i++) done += state.groups[next + sent++].packets;
           retried = false;
