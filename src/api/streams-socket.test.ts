@@ -254,8 +254,12 @@ test('of one that does not read each stream is told to wait, and goes on in turn
   await until(() => seen.sinks.has('pipelines c'))
   expect(pipelinesOf('c').writable).toBe(false)
   one.socket.resume()
-  await until(() => drained.length === 2)
-  expect([a.writable, b.writable, pipelinesOf('c').writable]).toEqual([true, true, true])
+  // More than once where what says that the socket is there fills it again.
+  await until(
+    () => drained.length >= 2 && [a, b, pipelinesOf('c')].every(({ writable }) => writable),
+    () => `room for each stream: ${drained}`,
+  )
+  expect(drained.slice(0, 2)).toEqual(['a', 'b'])
   const heard = () => one.frames.filter(({ id, result }) => id === 1 && result !== undefined).length
   // What has left the server's buffer may be on its way to the client still.
   await until(() => heard() >= sent + 1)
