@@ -83,7 +83,8 @@ export function problemLines(problems: readonly Problem[], stream: { isTTY?: boo
   return problems.map(line).join('\n')
 }
 
-const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+/** Node.js takes the first two from the start: once the last one is taken all are. */
+const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
 /**
  * Aborts at the first SIGINT, SIGTERM or SIGHUP (the terminal or session is gone), and when the output is lost; a second one of the first
@@ -93,13 +94,13 @@ export function interruption(): AbortSignal {
   const controller = new AbortController()
   onOutputLoss((loss) => controller.abort(loss))
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
-  process.once('SIGHUP', () => terminalMayBeGone(terminals))
   const onSignal = (name: keyof typeof SIGNALS) => {
     if (!controller.signal.aborted) controller.abort(name)
     // A terminal that goes away says so more than once: the kernel and the shell both do.
     else if (name !== 'SIGHUP') process.exit(128 + SIGNALS[name])
   }
   for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(name, () => onSignal(name))
+  process.prependOnceListener('SIGHUP', () => terminalMayBeGone(terminals))
   watchReader()
   return controller.signal
 }
