@@ -60,6 +60,10 @@ export class NatsServer {
     child.on('error', (error) => {
       failure = error
     })
+    child.on('close', (code, signal) => {
+      if (this.#child === child)
+        console.error(`nats-server ${name} has ended by itself, ${signal ?? code}:\n${this.#said}`)
+    })
     await until(
       async () => {
         if (failure !== undefined) throw failure

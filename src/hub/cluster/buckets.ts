@@ -70,7 +70,9 @@ export async function openBuckets(
     for (const plan of plans) {
       const info = await infoOf(manager.streams.info(`KV_${plan.bucket}`))
       if (info !== undefined) checkConfig(plan, info.config)
-      const value = info === undefined ? null : await (await kvm.open(plan.bucket, plan.settings)).get(HUB_KEY)
+      // One that is just being made has nothing in it: a NATS server of 2.9 that is asked for a value of it then ends (nil pointer in jsMsgGetRequest).
+      const isEmpty = info === undefined || info.state.messages === 0
+      const value = isEmpty ? null : await (await kvm.open(plan.bucket, plan.settings)).get(HUB_KEY)
       if (known !== undefined && plan === plans[0] && value?.created.getTime() !== known.membersMade) throw lost(plan)
       found.push(value === null ? undefined : checkHub(plan, decodeHub(value.value), options.hubId))
     }
@@ -210,16 +212,15 @@ async function claimBucket(plan: Plan, bucket: KV, hub: HubKey, hubId: Uint8Arra
   try {
     await bucket.put(HUB_KEY, encodeHub(hub), { previousSeq: 0, timeout: REQUEST_MS })
   } catch (error) {
-    const there = await bucket.get(HUB_KEY)
-    if (there !== null) {
-      checkHub(plan, decodeHub(there.value), hubId)
-      return
-    }
     // That nobody answers for the keys of a bucket says nothing of JetStream: NATS lists a bucket before it takes anything into it.
-    if (!isWithoutJetStream(error)) throw error
-    throw new Error(`the bucket ${plan.bucket} takes no changes yet: it is being made, or has no leader`, {
-      cause: error,
-    })
+    if (isWithoutJetStream(error)) {
+      throw new Error(`the bucket ${plan.bucket} takes no changes yet: it is being made, or has no leader`, {
+        cause: error,
+      })
+    }
+    const there = await bucket.get(HUB_KEY)
+    if (there === null) throw error
+    checkHub(plan, decodeHub(there.value), hubId)
   }
 }
 
