@@ -1,7 +1,11 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { Flaky } from './test/harness/flaky.ts'
 
-const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' } as const
+const isContinuous = process.env.CI !== undefined
+/** A busy machine may hold a process for as long as another one waits; Flaky tells which tests were tried again. */
+const retry = isContinuous ? 1 : 0
+const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks', retry } as const
 const WORKERS = 2
 
 const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
@@ -58,6 +62,6 @@ export default defineConfig({
     globalSetup: 'test/harness/temporary.ts',
     maxWorkers: WORKERS,
     sequence: { sequencer: ShortLast },
-    reporters: process.env.CI ? ['default', ['json', { outputFile: '.vitest/results.json' }]] : ['default'],
+    reporters: isContinuous ? ['default', ['json', { outputFile: '.vitest/results.json' }], new Flaky()] : ['default'],
   },
 })
