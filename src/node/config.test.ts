@@ -276,6 +276,16 @@ describe('a hub of several servers', () => {
   })
 
   test.each([
+    ['hub:ge@heim', 'nats://hub:…@a:4222'],
+    ['hub:ge:heim', 'nats://hub:…@a:4222'],
+    ['hub@here:geheim', 'nats://hub@here:…@a:4222'],
+  ])('nor is any of the password in %s', (login, shown) => {
+    const { effective } = loadConfig(cluster(`name: h\n    natsServers: ["nats://${login}@a:4222"]`))
+    const { value } = effective.find(({ key }) => key === 'hubServer.cluster.natsServers') ?? {}
+    expect(value).toEqual([shown])
+  })
+
+  test.each([
     ['name: a.b', `${natsServers}`, 'must be 1 to 64 letters, digits, - and _'],
     [`name: ${'a'.repeat(65)}`, natsServers, 'must be 1 to 64 letters'],
     ['name: h', 'natsServers: [http://n1.example]', 'number 1: an address of a NATS server is nats://HOST:PORT'],

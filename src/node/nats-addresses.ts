@@ -18,7 +18,8 @@ export const natsAddresses: Kind<string[]> = {
     if (users.size > 1) return bad('all addresses must have the same user and password, or all none')
     return { value: items.value }
   },
-  shown: (value) => (value as string[]).map((text) => text.replace(/(:\/\/[^:@]*):[^@]*@/, '$1:…@')),
+  // As URLs are read: the user ends at the first colon, the password at the last @, so that there may be more of either in it.
+  shown: (value) => (value as string[]).map((text) => text.replace(/(:\/\/[^:]*):.*@/, '$1:…@')),
 }
 
 /** Where NATS servers are, and as whom they are asked. */
