@@ -135,7 +135,8 @@ class UwsLinkServer implements LinkServer {
       transport.mayWait = MAX_UNADMITTED_MESSAGES
     }
     const admitted = (session: LinkSession) => {
-      this.#links.set(transport, session)
+      // The connection may be over, with the word of that still in the inbox.
+      if (this.#links.has(transport)) this.#links.set(transport, session)
       transport.mayWait = MAX_MEMBER_MESSAGES
       transport.isMember = true
     }
