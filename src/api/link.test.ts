@@ -4,7 +4,7 @@ import { settle } from '../../test/harness/waiting.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { systemClock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Handlers } from '../contract/handlers.ts'
+import type { Handlers, Sink } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { MAX_HELD_BYTES } from '../link/accounting.ts'
 import { Recorder, sessionPair } from '../link/testing.ts'
@@ -69,6 +69,52 @@ test('a call that was cancelled before it could begin is not carried out', async
   expect(second.status.code).toBe('OK')
   expect(begun).toEqual(['awaited'])
   expect([hub.held, hub.streamCount]).toEqual([0, 0])
+})
+
+test('a bidirectional call that was cancelled before it could begin leaves nothing of what it sent on the account of its caller', async () => {
+  const { hub, node } = sessionPair()
+  const begun: string[] = []
+  const handlers: Partial<Handlers> = {
+    authenticationByRequests: async () => {
+      begun.push('call')
+      return { message: () => {} }
+    },
+  }
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock: systemClock })
+  hub.onOpen((stream, request) => listener.serve(stream, request, ''))
+  const first = node.open('authenticationByRequests', '', undefined)
+  first.send(encoded('authenticationByRequests', 'request', { requestId: 1n, accept: true }))
+  first.cancel()
+  const second = new Recorder(node.open('authenticationByRequests', '', undefined))
+  while (second.messages.length === 0) await settle()
+  expect(begun).toEqual(['call'])
+  expect([hub.held, hub.streamCount]).toEqual([0, 1])
+})
+
+test('a stream that stands only after the time of its caller is over is over for its handler as well', async () => {
+  const { hub, node, clock } = sessionPair()
+  let sink: Sink<unknown> | undefined
+  let stand: (() => void) | undefined
+  const handlers: Partial<Handlers> = {
+    streamNodes: async (_request, _call, opened) => {
+      sink = opened
+      await new Promise<void>((resolve) => {
+        stand = resolve
+      })
+    },
+  }
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock })
+  hub.onOpen((stream, request) => listener.serve(stream, request, ''))
+  const call = new Recorder(node.open('streamNodes', '', new Uint8Array(0), { deadlineMs: 100 }))
+  while (stand === undefined) await settle()
+  clock.increment(100)
+  await call.over
+  expect(call.status?.code).toBe('DEADLINE_EXCEEDED')
+  stand()
+  await settle()
+  expect(sink?.closed).toBe(true)
 })
 
 /** The stream's end at this side and at the node's, where `handlers` serve. */

@@ -222,7 +222,9 @@ class LinkSink extends StreamSink {
   }
 
   protected override open(): void {
-    this.writable = this.#stream.send(mark(READY))
+    // Its caller's time was up before it stood: nothing would tell of its end any more.
+    if (this.#stream.closed) this.lose()
+    else this.writable = this.#stream.send(mark(READY))
   }
 
   protected override write(message: unknown): number {

@@ -116,12 +116,14 @@ export class Receiving {
       this.#isSilent = true
       this.#kept = undefined
     }
+    const isListening = this.#kept === undefined && this.#handlers !== undefined
     if (last === undefined || this.#isSilent) this.#assembly.drop()
-    else if (this.#kept !== undefined || this.#handlers === undefined) {
+    else if (isListening) this.#arrive(last)
+    else if (last.kind === 'end') {
       // Not told yet; what was kept is accounted for until it is.
       this.#keep(last)
       return
-    } else this.#arrive(last)
+    } else this.#kept = [last] // A caller that has given up wants nothing of what it sent, and nobody may ever listen.
     this.#release()
   }
 
