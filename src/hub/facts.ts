@@ -30,6 +30,8 @@ export type HubFact = { readonly nodeId: string; readonly name: string } /** It 
   | { readonly kind: 'link down'; readonly address: string; readonly end: LinkEnd }
   /** It is off the hub by its own doing. */
   | { readonly kind: 'left' }
+  /** It left or was removed at another server of the hub, which knows. */
+  | { readonly kind: 'gone elsewhere' }
   | { readonly kind: 'removed'; readonly caller: FactCaller }
 )
 

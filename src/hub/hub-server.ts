@@ -35,8 +35,8 @@ export type HubServerHandlers = Pick<
 export class HubServerService {
   readonly #options: HubServerOptions
   readonly #changes = new Announcements<StreamNodesResponse>({ kind: 'bounded', limit: MAX_EVENT_BACKLOG })
-  /** Who removes which node right now. */
-  readonly #removing = new Map<string, FactCaller>()
+  /** Who removes which node right now, in the order in which they asked: the first to ask is the one who does. */
+  readonly #removing = new Map<string, FactCaller[]>()
   readonly #requests = new Fanout<AuthenticationByRequestRequest>({ kind: 'bounded', limit: MAX_REQUEST_BACKLOG })
 
   constructor(options: HubServerOptions) {
@@ -57,12 +57,9 @@ export class HubServerService {
         throw new ServiceError('FAILED_PRECONDITION', 'this node hosts the hub server, so it cannot be removed from it')
       }
       const answerFirst = call.transport === 'link' && call.identity === nodeId
-      this.#removing.set(nodeId, factCaller(call))
-      try {
+      await this.#by(factCaller(call), nodeId, async () => {
         if (!(await registry.remove(nodeId, { answerFirst }))) throw notOnHub(nodeId)
-      } finally {
-        this.#removing.delete(nodeId)
-      }
+      })
       return {}
     },
     streamNodes: async (request, _call, sink) => {
@@ -93,14 +90,28 @@ export class HubServerService {
     this.#requests.end(error)
   }
 
-  #note({ type, node: { id: nodeId, name } }: NodeEvent): void {
+  /** Does `remove`, which takes the node off the hub for that caller. */
+  async #by(caller: FactCaller, nodeId: string, remove: () => Promise<void>): Promise<void> {
+    const callers = this.#removing.get(nodeId) ?? []
+    this.#removing.set(nodeId, callers)
+    callers.push(caller)
+    try {
+      await remove()
+    } finally {
+      callers.splice(callers.indexOf(caller), 1)
+      if (callers.length === 0) this.#removing.delete(nodeId)
+    }
+  }
+
+  #note({ type, node: { id: nodeId, name }, isElsewhere = false }: NodeEvent): void {
     const { onFact, registry } = this.#options
     // What is said of a server to itself is in its log as what it is: removed, and a member again.
     if (nodeId === registry.selfId) return
     if (type === 'authenticated') onFact?.({ kind: 'joined', nodeId, name })
     if (type !== 'deauthenticated') return
-    const caller = this.#removing.get(nodeId)
-    onFact?.(caller === undefined ? { kind: 'left', nodeId, name } : { kind: 'removed', nodeId, name, caller })
+    const [caller] = this.#removing.get(nodeId) ?? []
+    if (isElsewhere) onFact?.({ kind: 'gone elsewhere', nodeId, name })
+    else onFact?.(caller === undefined ? { kind: 'left', nodeId, name } : { kind: 'removed', nodeId, name, caller })
   }
 }
 

@@ -7,6 +7,8 @@ import type { MemberPlace, RequestStore } from './request-store.ts'
 export interface NodeEvent {
   readonly type: 'authenticated' | 'deauthenticated' | 'connected' | 'disconnected' | 'updated'
   readonly node: Node
+  /** Of `deauthenticated`: another server of the hub has made the change, which alone knows whether the node was removed or left. */
+  readonly isElsewhere?: boolean
 }
 
 /** Where a call for a node goes. */

@@ -99,6 +99,9 @@ export function logHub(log: FactLog, fact: HubFact): void {
     case 'left':
       log.info(about, 'node left the hub')
       break
+    case 'gone elsewhere':
+      log.info(about, 'node left the hub or was removed from it at another server, whose log says which')
+      break
     case 'removed':
       log.info({ ...about, ...callerFields(fact.caller) }, 'node removed from the hub')
       break

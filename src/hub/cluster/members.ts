@@ -20,6 +20,8 @@ export interface MembersOptions {
 
 export class Members {
   readonly #options: MembersOptions
+  /** Nodes that are being taken off the hub by this server, with how often. */
+  readonly #forgetting = new Map<string, number>()
 
   constructor(options: MembersOptions) {
     this.#options = options
@@ -33,11 +35,27 @@ export class Members {
     return { isNew: before.entry.member === undefined, admission: revision as Revision }
   }
 
+  /** Whether this server takes the node off the hub right now. */
+  isForgetting(nodeId: string): boolean {
+    return this.#forgetting.has(nodeId)
+  }
+
   /** Takes a node off the hub, if that `isMeant`; resolves to whether it was taken off. */
   async forget(
     nodeId: string,
     isMeant: (member: MemberEntry, entry: NodeEntry) => boolean = () => true,
   ): Promise<boolean> {
+    this.#forgetting.set(nodeId, (this.#forgetting.get(nodeId) ?? 0) + 1)
+    try {
+      return await this.#forget(nodeId, isMeant)
+    } finally {
+      const others = (this.#forgetting.get(nodeId) ?? 0) - 1
+      if (others > 0) this.#forgetting.set(nodeId, others)
+      else this.#forgetting.delete(nodeId)
+    }
+  }
+
+  async #forget(nodeId: string, isMeant: (member: MemberEntry, entry: NodeEntry) => boolean): Promise<boolean> {
     const { picture, current, onForgotten } = this.#options
     const { entry: seen } = picture.versioned(nodeId)
     // Not on the list, or not the one that is meant, as this server sees it: that may have changed.

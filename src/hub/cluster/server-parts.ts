@@ -136,7 +136,10 @@ export class ServerParts {
     this.picture = new Picture({
       stands: (life) => this.routes.stands(life),
       isServer: (nodeId) => nodeId === selfId || this.servers.lifeOf(nodeId) !== undefined,
-      tell: (event) => tell(event),
+      tell: (event) => {
+        const isElsewhere = event.type === 'deauthenticated' && !this.members.isForgetting(event.node.id)
+        tell(isElsewhere ? { ...event, isElsewhere } : event)
+      },
       hubTime,
     })
     const routes = new Routes({
