@@ -1,6 +1,6 @@
 /** Ed25519 keys in files: PKCS #8 in PEM, for their owner alone to read. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeDirectory } from '../make-directory.ts'
 import { readIfThere } from './read-if-there.ts'
@@ -26,17 +26,8 @@ export function readKey(path: string, advice = 'restore it'): KeyObject | undefi
  * False, and nothing is changed, when there is a file already.
  */
 export function placeKey(path: string, key: KeyObject): boolean {
-  const directory = dirname(path)
-  makeDirectory(directory)
-  const pem = key.export({ type: 'pkcs8', format: 'pem' }) as string
-  const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
-  try {
-    writeSync(file, pem)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
+  makeDirectory(dirname(path))
+  const draft = writeDraft(path, key)
   try {
     linkSync(draft, path)
   } catch (error) {
@@ -45,8 +36,31 @@ export function placeKey(path: string, key: KeyObject): boolean {
   } finally {
     unlinkSync(draft)
   }
-  const folder = openSync(directory, 'r')
+  syncDirectoryOf(path)
+  return true
+}
+
+/** Writes the key in place of the one in a file: the file holds the one or the other whatever happens, and this one on disk before this returns. */
+export function replaceKey(path: string, key: KeyObject): void {
+  renameSync(writeDraft(path, key), path)
+  syncDirectoryOf(path)
+}
+
+/** A file beside `path` with the key, on disk. */
+function writeDraft(path: string, key: KeyObject): string {
+  const draft = `${path}.${process.pid}`
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(file, key.export({ type: 'pkcs8', format: 'pem' }) as string)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  return draft
+}
+
+function syncDirectoryOf(path: string): void {
+  const folder = openSync(dirname(path), 'r')
   fsyncSync(folder)
   closeSync(folder)
-  return true
 }

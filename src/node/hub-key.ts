@@ -1,8 +1,7 @@
 /** The hub key of a hub with several servers: read for a node that hosts one, and taken from the node that was the only one. */
-import { rmSync } from 'node:fs'
 import { HubSigner, readHubKey, writeHubKey } from '../link/hub-key.ts'
-import { type Identity, identityFile, identityOf, loadIdentity } from '../link/identity.ts'
-import { readKey } from '../link/key-file.ts'
+import { type Identity, identityFile, identityOf, newIdentity } from '../link/identity.ts'
+import { readKey, replaceKey } from '../link/key-file.ts'
 import { rawKey } from '../link/keys.ts'
 import { noNode, pipelinesIn, withStore } from './offline.ts'
 import type { NodeConfig } from './settings.ts'
@@ -58,8 +57,9 @@ export async function adoptHubKey(directory: string, file: string): Promise<Adop
     }
     if (readKeyIfThere(file)?.nodeId !== hub.nodeId) writeHubKey(file, hub)
     await store.hubId.put(hub.nodeId)
-    rmSync(path)
-    return { hubId: hub.nodeId, nodeId: loadIdentity(directory).nodeId, pipelines: pipelinesIn(store) }
+    const node = newIdentity()
+    replaceKey(path, node.privateKey)
+    return { hubId: hub.nodeId, nodeId: node.nodeId, pipelines: pipelinesIn(store) }
   })
 }
 
