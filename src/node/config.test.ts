@@ -54,6 +54,21 @@ test('flags win over variables, variables over the file, the file over defaults'
   })
 })
 
+test.each([
+  ['that is not there', 'http:\n  hostnames: [*.example]\n', 'conf/penstock.yaml:2: http.hostnames: '],
+  [
+    'that multiplies without end',
+    `node:\n  metadata: {a: &a [${'x,'.repeat(20)}], b: &b [${'*a,'.repeat(20)}], c: [${'*b,'.repeat(20)}]}\n`,
+    'conf/penstock.yaml:2: node.metadata: ',
+  ],
+])('an alias %s is a problem of its key, told beside all others', (_what, text, place) => {
+  const problems = problemsOf({ file: file(`${text}telemetry: { interval: often }\n`) })
+  expect(problems).toHaveLength(2)
+  expect(problems[0]).toContain(place)
+  expect(problems[0]).toContain('text that begins with * must be in quotes')
+  expect(problems[1]).toContain('conf/penstock.yaml:3: telemetry.interval: must be a duration')
+})
+
 test('origins are kept as browsers write them', () => {
   const allowed = (sources: Parameters<typeof loadConfig>[0]) => loadConfig(sources).config['http.allowedOrigins']
   expect(allowed({})).toEqual([])

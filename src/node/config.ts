@@ -1,6 +1,6 @@
 /** The node's configuration: defaults, a YAML file, PENSTOCK_ variables and flags, each over the one before, every value with its origin. */
 import { resolve } from 'node:path'
-import type { YAMLMap } from 'yaml'
+import type { Document, YAMLMap } from 'yaml'
 import { messageOf } from '../text/error-message.ts'
 import { loneSurrogatesOf } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
@@ -186,10 +186,19 @@ function readFile(file: { name: string; text: string }, given: Map<SettingKey, G
       else if (sections.has(name) && isMap(value)) walk(value, `${name}.`)
       else if (sections.has(name) && isEmpty) continue
       else if (settingKeys.has(name)) {
-        given.set(name as SettingKey, { value: document.createNode(value).toJS(document), origin, base })
+        given.set(name as SettingKey, { ...plainValue(document, value), origin, base })
       } else if (sections.has(name)) problems.push(`${origin}: ${name}: must be a map of keys`)
       else problems.push(`${origin}: unknown key "${name}".${suggestion(name, [...settingKeys, ...sections])}`)
     }
   }
   walk(document.contents as YAMLMap, '')
+}
+
+/** The value of a key; aliases in it may have nothing behind them, or multiply without end. */
+function plainValue(document: Document, node: unknown): Pick<Given, 'value' | 'fault'> {
+  try {
+    return { value: document.createNode(node).toJS(document) }
+  } catch (error) {
+    return { value: undefined, fault: `${messageOf(error)}; text that begins with * must be in quotes` }
+  }
 }
