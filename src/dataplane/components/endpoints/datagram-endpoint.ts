@@ -259,7 +259,17 @@ export class DatagramEndpoint extends Endpoint {
   }
 
   private addressAll(batch: Batch, peer: Int32Array): void {
-    for (let i = 0; i < batch.length; i++) this.packets.setRemote(batch.handles[i], peer)
+    const { packets, mtuV6 } = this
+    const { handles, length: count } = batch
+    let kept = 0
+    for (let i = 0; i < count; i++) {
+      const packet = handles[i]
+      packets.setRemote(packet, peer)
+      if (packets.length[packet] > mtuV6 && packets.remote[packet * REMOTE_BYTES] === 6)
+        this.dropOversize(packet, mtuV6)
+      else handles[kept++] = packet
+    }
+    batch.length = kept
   }
 
   /** Keeps the packets that know where to go. */

@@ -54,6 +54,21 @@ describe('simulated datagrams', () => {
     bench.stop()
   })
 
+  it('to a first peer of IPv6 are dropped over its MTU, as those to any other are', () => {
+    const bench = drive({
+      client: { udp: { remote_address: '[::1]:7000', input: 'question', output: 'answer' } },
+      locked: { udp: { local_address: '[::]:7000', lock_to_first_peer: true, input: 'out', output: 'heard' } },
+    })
+    bench.send('question', payload(100, 1))
+    bench.advance(1000)
+    bench.send('out', [payload(1452, 2), payload(1453, 3), payload(1452, 4)])
+    bench.advance(1000)
+    expect(bench.take('answer').map(({ bytes }) => bytes)).toEqual([payload(1452, 2), payload(1452, 4)])
+    expect(bench.metrics().locked).toMatchObject({ sent_packets: 2, oversize_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
   it('of somebody else than the first peer are left out of a batch, whose bytes are those of the rest', () => {
     const bench = drive({
       first: { udp: { remote_address: '127.0.0.1:7000', input: 'a' } },
