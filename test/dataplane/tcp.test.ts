@@ -163,6 +163,46 @@ describe('a stream', () => {
     expect(tcp.unsent_packets).toBeGreaterThan(200)
   })
 
+  it('that is sent on while there is always more to read', async () => {
+    const run = await start({
+      in: { udp_local: { address: '127.0.0.1:0', output: 'down' } },
+      tcp: { tcp: { listen_address: '127.0.0.1:0', application_facing: true, input: 'down', output: 'up' } },
+      slow: { test_slow: { input: 'up', output: 'slowed', milliseconds: 5 } },
+      sink: { traffic_sink: { input: 'slowed' } },
+    })
+    const sender = await Peer.open()
+    closing.push(() => sender.close())
+    const socket = await client(run.port('tcp'))
+    socket.pause()
+    const content = Buffer.alloc(1 << 20)
+    const upload = () => {
+      while (socket.write(content));
+    }
+    socket.on('drain', upload)
+    upload()
+    // Nobody reads the answer: it fills what the kernel has room for, and some of the queue.
+    const payload = new Uint8Array(1000)
+    let sent = 0
+    for (; run.metrics().tcp.queued_packets < 50; sent += 100) {
+      await sender.send(run.port('in'), ...Array<Uint8Array>(100).fill(payload))
+      await until(() => run.metrics().in.received_packets === sent + 100)
+    }
+    let received = 0
+    socket.on('data', (data) => {
+      received += data.length
+    })
+    socket.resume()
+    await until(
+      () => received === sent * payload.length,
+      () => `${sent * payload.length} bytes, ${received} so far`,
+    )
+    // More was there to be read all the time.
+    expect(socket.writableLength).toBeGreaterThan(0)
+    socket.destroy()
+    await run.stop()
+    expect(run.metrics().tcp).toMatchObject({ sent_packets: sent, unsent_packets: 0 })
+  })
+
   it('goes to the newest connection, or back to the one before when that has ended', async () => {
     const run = await start(toReader)
     const sender = await Peer.open()

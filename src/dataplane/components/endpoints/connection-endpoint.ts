@@ -110,7 +110,11 @@ export class ConnectionEndpoint implements ConnectionOwner {
     if (!connection.up) this.writable(connection)
     // Not read for now, so that what is told is its end: sending finds out.
     else if (connection.paused || connection.half) this.sending.sendQueued(connection)
-    else this.receiving.receive(connection)
+    else {
+      this.receiving.receive(connection)
+      // Of one that can be read it is not told that it can be written: where there is always more to read, never.
+      if (connection.queue.length > 0) this.sending.wantFlush(connection)
+    }
   }
 
   private writable(connection: Connection): void {
