@@ -45,6 +45,7 @@ const log = []
 const options = { runId: 'tun', config, performanceMode: false, level: 'INFO' }
 const run = pool.start(options, (lines) => log.push(...lines))
 const result = {}
+let local
 try {
   await run.running
   const found = link()
@@ -53,7 +54,7 @@ try {
   result.defaultRoute = execFileSync('ip', [family, 'route', 'show', 'default']).includes(own.interface_name)
   result.prefix = found?.addr_info.find(({ local }) => local === own.ip)?.prefixlen
   // What is sent to a neighbour on the device's network comes out of the graph as an IP packet...
-  const local = await socket(own.ip)
+  local = await socket(own.ip)
   const neighbour = own.ip.replace(/1$/, '2')
   const packets = []
   collector.on('message', (bytes) => packets.push(bytes))
@@ -75,14 +76,14 @@ try {
   packet.copy(answer, ports, ports + 2, ports + 4)
   packet.copy(answer, ports + 2, ports, ports + 2)
   const entry = log.find(({ component }) => component === 'enter').fields.address
-  const heard = once(local, 'message')
+  const heard = once(local, 'message', { signal: AbortSignal.timeout(20_000) })
   collector.send(answer, Number(/\d+$/.exec(entry)[0]), loopback)
   const [message, from] = await heard
   result.returned = message.toString() === text && from.port === 4000
-  local.close()
 } catch (error) {
   result.error = error.message
 }
+local?.close()
 run.stop()
 result.end = await run.ended
 result.gone = link() === undefined

@@ -35,6 +35,16 @@ describe.skipIf(!privileged)('a TUN device', () => {
     expect(end).toEqual({ outcome: 'STOPPED' })
   })
 
+  it('that lasts gives whole checksums after a process was killed that took them unfinished', () => {
+    const made =
+      'ip link set lo up && ip tuntap add dev pst0 mode tun && ip address add 10.99.0.1/24 dev pst0 && ip link set pst0 mtu 1280 up'
+    const killed = fileURLToPath(new URL('./killed-tun.mjs', import.meta.url))
+    const taken = [...NAMESPACE.slice(0, 4), `${made} && { node ${killed}; exec "$@"; }`, 'sh']
+    const { end, ...rest } = run(taken, { ip: '10.99.0.1' })
+    expect(rest).toMatchObject({ left: true, returned: true, gone: false, descriptors: 0 })
+    expect(end).toEqual({ outcome: 'STOPPED' })
+  })
+
   it('whose name is taken is refused with the cause', () => {
     const taken = [...NAMESPACE.slice(0, 4), 'ip tuntap add dev pst0 mode tap && exec "$@"', 'sh']
     const { end, descriptors } = run(taken, { ip: '10.99.0.1' })

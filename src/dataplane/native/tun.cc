@@ -268,6 +268,10 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
       throwSystem(env, errno, "TUNSETOFFLOAD", device->name);
       return nullptr;
     }
+  } else if (device->found && ioctl(fd, TUNSETOFFLOAD, 0) < 0) {
+    // It outlasts who set it, a process that was killed or a virtual machine: the kernel would hand over long packets without their checksums.
+    throwSystem(env, errno, "TUNSETOFFLOAD", device->name);
+    return nullptr;
   }
   if (device->found) return adopt(arguments, owner, std::move(device));
   const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute, &device->kept);
