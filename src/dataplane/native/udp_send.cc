@@ -216,8 +216,8 @@ struct Send {
   /** ICMP errors are reported to a connected socket at the next send, which is then not carried out. */
   bool leftover() const {
     if (!socket.connected) return false;
-    return errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH || errno == EHOSTDOWN ||
-           errno == ENOPROTOOPT || errno == EPROTO;
+    return errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH || errno == EHOSTDOWN || errno == EACCES ||
+           errno == ENONET || errno == ENOPROTOOPT || errno == EPROTO;
   }
 
   /** Sends packets [from, from+count) singly; how many were consumed. Fewer: the kernel's buffer is full. */
