@@ -28,6 +28,11 @@ describe.skipIf(!possible)('a socket bound to an interface', () => {
     })
   }, 110_000)
 
+  it('sends from where the way begins after the interface was made anew, as before, at a port of the system’s choice', () => {
+    const both = ['192.0.2.1', '192.0.2.3']
+    expect(said('./remade-interface.mjs')).toEqual({ before: both, after: both, samePort: true })
+  }, 110_000)
+
   it('is in its group again after the interface has come back under its old number', () => {
     const members = { v4: 3, v6: 2 }
     expect(said('./moved-interface.mjs')).toEqual({

@@ -234,6 +234,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       ...(random.chance(0.3) && { arrivalTimes: random.chance(0.8) }),
       ...(random.chance(0.3) && { bufferBytes: random.pick([0, 4096, 1 << 20]) }),
       ...(random.chance(0.1) && { multicastGroup: '239.1.2.3', multicastTtl: 0 }),
+      ...(random.chance(0.2) && { chosenPort: random.chance(0.5) }),
       ...(random.chance(0.1) && { groupInterface: random.chance(0.5) ? 'lo' : 'nowhere' }),
     }
   }

@@ -113,14 +113,15 @@ export class InterfaceSocket extends RoutedSocket {
     const options = { ...this.options, groupInterface: this.interface }
     const { local, remote } = options
     const { port } = native.udpAddress(handle)
+    const chosenPort = local === undefined || local.port === 0
     const any = { address: remote?.family === 6 ? '::' : '0.0.0.0', port: 0, family: remote?.family ?? 4 }
     this.leave()
     let fresh: number
     try {
-      fresh = this.openSocket({ ...options, local: { ...(local ?? any), port } })
+      fresh = this.openSocket({ ...options, local: { ...(local ?? any), port }, chosenPort })
     } catch (error) {
       // Two sockets on one interface cannot share a port; one that nobody chose can be another.
-      if ((local && local.port !== 0) || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+      if (!chosenPort || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
       fresh = this.openSocket(options)
     }
     native.pollerAdd(io.poller, fresh, token)

@@ -19,6 +19,8 @@ export interface UdpTuning {
 export interface UdpOptions {
   backend: UdpBackendCode
   local?: SocketAddress
+  /** The port of `local` is one that the system chose before: the socket is as one for which it chooses. */
+  chosenPort?: boolean
   /** Connected to; absent: every packet goes to its remote annotation. */
   remote?: SocketAddress
   interface?: string

@@ -171,6 +171,7 @@ export class NativeIo implements Io, NativeIoParts {
           family: local?.family ?? remote?.family ?? 4,
           ...(local && { local: { address: local.address, port: local.port } }),
           ...(remote && { remote: { address: remote.address, port: remote.port } }),
+          ...(options.chosenPort === true && { chosenPort: true }),
           ...(options.interface !== undefined && { interface: options.interface }),
           ...(options.groupInterface !== undefined && { groupInterface: options.groupInterface }),
           ...(options.bufferBytes !== undefined && { bufferBytes: options.bufferBytes }),

@@ -627,6 +627,7 @@ describe('wrong arguments', () => {
       expect(() => native.udpOpen(owner, { ...base, ...change } as never)).toThrow(message)
     refuse({ backend: 3 }, /backend/)
     refuse({ arrivalTimes: 1 }, /arrivalTimes/)
+    refuse({ chosenPort: 1 }, /chosenPort/)
     refuse({ mtu: 0 }, /mtu/)
     refuse({ family: 'four' }, /family/)
     refuse({ local: { address: 'localhost', port: 1 } }, /localhost/)

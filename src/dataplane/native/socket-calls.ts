@@ -8,6 +8,8 @@ interface UdpOpenOptions {
   backend: UdpBackendCode
   /** Bound here; absent: an ephemeral port of `family`. */
   local?: { address: string; port: number }
+  /** The system chose the port of `local` before: what is sent leaves from where the way begins, as it does at port 0, and not from where the peer was heard. */
+  chosenPort?: boolean
   /** Connected to this; absent: unconnected, `udpSend` uses each packet's remote record. */
   remote?: { address: string; port: number }
   /** 4 or 6, used when neither address says. */

@@ -19,6 +19,7 @@ struct Options {
   int buffer = 0;
   int ttl = -1;
   int32_t mtu = 0;
+  bool chosenPort = false;
   bool arrivalTimes = false;
   bool trains = true;
 };
@@ -47,6 +48,7 @@ Options readOptions(Arguments& arguments, napi_value value) {
   options.hasRemote = endpoint(arguments, value, "remote", &options.remote, &options.remoteLength, &options.remoteText);
   const double family = arguments.propertyNumber(value, "family", 4, 6);
   options.mtu = static_cast<int32_t>(arguments.propertyNumber(value, "mtu", 1, 65535));
+  if (arguments.has(value, "chosenPort")) options.chosenPort = arguments.propertyBoolean(value, "chosenPort");
   if (arguments.has(value, "arrivalTimes")) options.arrivalTimes = arguments.propertyBoolean(value, "arrivalTimes");
   if (arguments.has(value, "trains")) options.trains = arguments.propertyBoolean(value, "trains");
   if (arguments.has(value, "interface")) options.interface = arguments.propertyString(value, "interface", IFNAMSIZ - 1);
@@ -226,7 +228,8 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   udp->arrivalTimes = options.arrivalTimes && setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
   udp->trains = options.trains;
   // One at a port of the kernel's choice answers nobody: it asks, and sends from where the way begins.
-  const bool isAsked = options.hasLocal && isAnyAddress(options.local) && reinterpret_cast<const sockaddr_in&>(options.local).sin_port != 0;
+  const bool isAsked = options.hasLocal && !options.chosenPort && isAnyAddress(options.local) &&
+                       reinterpret_cast<const sockaddr_in&>(options.local).sin_port != 0;
   if (isAsked && !options.hasRemote && AnsweringAddresses::ask(fd, options.family)) udp->answers = std::make_unique<AnsweringAddresses>();
   return adopt(arguments, owner, std::move(udp));
 }
