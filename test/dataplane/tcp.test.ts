@@ -7,6 +7,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { freePacket, ioCounters, packetMemory } from '../../src/dataplane/native/fixture.ts'
 import { native } from '../../src/dataplane/native/native.ts'
@@ -345,6 +346,48 @@ describe('a stream', () => {
     expect(run.log.filter(({ level }) => level === 'WARN')).toMatchObject([
       { message: expect.stringContaining('ECONNREFUSED') },
       { message: expect.stringContaining('is made again') },
+    ])
+  })
+
+  it('that takes long to come about is waited for, however much more comes than can wait', async () => {
+    // A listener that accepts nobody for now and whose queue is full: Linux does not answer who connects then.
+    const accepts = new Int32Array(new SharedArrayBuffer(4))
+    const code = `
+      const { parentPort, workerData } = require('node:worker_threads')
+      const server = require('node:net').createServer((socket) => socket.on('error', () => {}).resume())
+      server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+        parentPort.postMessage(server.address().port)
+        Atomics.wait(workerData, 0, 0)
+      })`
+    const listener = new Worker(code, { eval: true, workerData: accepts })
+    const release = () => {
+      Atomics.store(accepts, 0, 1)
+      Atomics.notify(accepts, 0)
+    }
+    closing.push(() => {
+      release()
+      void listener.terminate()
+    })
+    const [port] = (await once(listener, 'message')) as [number]
+    for (let i = 0; i < 2; i++) await client(port)
+    const pipeline: Pipeline = {
+      in: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+      tcp: { tcp: { remote_address: `127.0.0.1:${port}`, application_facing: true, input: 'a' } },
+    }
+    const run = await start(pipeline)
+    const sender = await Peer.open()
+    closing.push(() => sender.close())
+    const payload = new Uint8Array(1000)
+    for (let sent = 0; run.metrics().tcp.unsent_packets === 0; sent += 100) {
+      await sender.send(run.port('in'), ...Array<Uint8Array>(100).fill(payload))
+      await until(() => run.metrics().in.received_packets === sent + 100)
+    }
+    expect(run.metrics().tcp).toMatchObject({ reset_connections: 0, opened_connections: 0 })
+    release()
+    await until(() => run.metrics().tcp.opened_connections === 1)
+    expect((await balanced(run, pipeline)).tcp).toMatchObject({ send_queue_drops: 1, reset_connections: 0 })
+    expect(run.log.filter(({ level }) => level === 'WARN')).toMatchObject([
+      { message: expect.stringMatching(/^what waited for the connection to come about was dropped: more came than/) },
     ])
   })
 

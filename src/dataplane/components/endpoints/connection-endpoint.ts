@@ -173,10 +173,14 @@ export class ConnectionEndpoint implements ConnectionOwner {
   breakOff(connection: Connection, why: string): void {
     const { io } = connection
     const whose = this.accepting ? 'the connection of' : 'the connection to'
-    if (io) {
+    if (io && connection.up) {
       this.context.log('WARN', `reset ${whose} ${io.name || 'a client without a name'}: ${why}`)
       this.close(connection, true, why)
     } else {
+      // An attempt to connect goes on: nothing has been sent over what comes of it, and another would take as long.
+      if (connection.queue.length > 0) {
+        this.tell('waits', `what waited for the connection to come about was dropped: ${why}`)
+      }
       this.sending.drop(connection)
       this.sending.ended(connection, why)
     }
