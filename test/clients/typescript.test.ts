@@ -1,10 +1,12 @@
 /** The TypeScript client against real nodes: failures, cancelling, streams over broken connections, and the package as it is built. */
 import { execFile } from 'node:child_process'
+import { getEventListeners, once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import * as client from '../../clients/typescript/src/index.ts'
 import { freeAddress } from '../../src/cli/free-address.ts'
 import { packageRoot } from '../../src/package-root.ts'
@@ -80,6 +82,10 @@ describe('failures', () => {
     const stop = AbortSignal.abort(new Error('enough'))
     await expect(client.getTokens(connection, {}, { signal: stop })).rejects.toThrow('enough')
   })
+
+  test.each([2 ** 31, 2 ** 32, Number.POSITIVE_INFINITY])('a call may be given %s ms', async (timeout) => {
+    await expect(client.getLocalNodeId(connection, {}, { timeout })).resolves.toMatchObject({ nodeId: node.node.id })
+  })
 })
 
 describe.each(['events', 'socket'] as const)('streams by %s', (streams) => {
@@ -125,6 +131,17 @@ describe.each(['events', 'socket'] as const)('streams by %s', (streams) => {
     expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
     expect(between.connections).toBeGreaterThan(before)
     await states.return()
+  })
+
+  test.each([2 ** 31, Number.POSITIVE_INFINITY])('may be silent for %s ms', async (silence) => {
+    const near = client.connect({ ...connection, ...how, silence, reconnect: false })
+    const changes = client.streamPipelines(near, { nodeId: node.node.id })
+    await changes.opened()
+    const next = changes.next()
+    const id = await node.create(traffic())
+    expect((await next).value).toMatchObject({ create: { pipeline: { id } } })
+    await changes.return()
+    await node.call('DELETE', `/pipelines/${id}`)
   })
 
   test('wait for a node that is restarted', async () => {
@@ -344,6 +361,76 @@ describe('many streams over one WebSocket', () => {
     const next = client.streamConnectionState(near, {})
     expect((await next.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
     await next.return()
+  })
+})
+
+test('of events that came in one piece none is told once the signal has ended their stream', async () => {
+  const pieces = async () => new Response('data: {"state":"CONNECTED"}\n\n'.repeat(3))
+  const stop = new AbortController()
+  let told = 0
+  const loop = (async () => {
+    const near = client.connect({ url: connection.url, fetch: pieces })
+    for await (const _ of client.streamConnectionState(near, {}, { signal: stop.signal })) {
+      told++
+      stop.abort(new Error('enough'))
+    }
+  })()
+  await expect(loop).rejects.toThrow('enough')
+  expect(told).toBe(1)
+})
+
+describe('a WebSocket whose signal comes', () => {
+  const servers: WebSocketServer[] = []
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close()
+  })
+  /** Opens whatever WebSocket is asked for. */
+  const server = async () => {
+    const made = new WebSocketServer({ host: '127.0.0.1', port: 0 })
+    servers.push(made)
+    await once(made, 'listening')
+    return { url: `http://127.0.0.1:${(made.address() as AddressInfo).port}`, sockets: made.clients }
+  }
+
+  test('while its token is fetched is not made', async () => {
+    const { url } = await server()
+    const stop = new AbortController()
+    let made = 0
+    const webSocket = (at: string, protocols: string[]) => {
+      made++
+      return new WebSocket(at, protocols)
+    }
+    const token = async () => {
+      stop.abort(new Error('enough'))
+      return 'abc'
+    }
+    const opening = client.authenticationByRequests(client.connect({ url, token, webSocket }), { signal: stop.signal })
+    await expect(opening).rejects.toThrow('enough')
+    expect(made).toBe(0)
+  })
+
+  test('while it is made is closed', async () => {
+    const { url, sockets } = await server()
+    const stop = new AbortController()
+    const made: WebSocket[] = []
+    const webSocket = async (at: string, protocols: string[]) => {
+      made.push(new WebSocket(at, protocols))
+      stop.abort(new Error('enough'))
+      return made[0] as WebSocket
+    }
+    const opening = client.authenticationByRequests(client.connect({ url, webSocket }), { signal: stop.signal })
+    await expect(opening).rejects.toThrow('enough')
+    await until(() => made[0]?.readyState === WebSocket.CLOSED && sockets.size === 0)
+  })
+
+  test('later on is not kept by one that is closed', async () => {
+    const { url } = await server()
+    const { signal } = new AbortController()
+    const webSocket = (at: string, protocols: string[]) => new WebSocket(at, protocols)
+    const requests = await client.authenticationByRequests(client.connect({ url, webSocket }), { signal })
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+    requests.close()
+    await until(() => getEventListeners(signal, 'abort').length === 0)
   })
 })
 

@@ -3,6 +3,7 @@ import { type Connection, explained } from './connection.ts'
 import { failureOf, foreign, isMessage, PenstockError } from './error.ts'
 import type { Answer, FetchInit } from './fetch.ts'
 import { type Form, prepare } from './request.ts'
+import { LONGEST_TIMER } from './timers.ts'
 
 export interface CallOptions {
   /** Gives the call up: it rejects with the signal's reason, and the node is told by the end of the connection. */
@@ -25,7 +26,7 @@ export async function call<Response>(
   request: object,
   { signal, timeout }: CallOptions = {},
 ): Promise<Response> {
-  const late = timeout === undefined ? undefined : AbortSignal.timeout(timeout)
+  const late = timeout === undefined ? undefined : AbortSignal.timeout(Math.min(timeout, LONGEST_TIMER))
   const either = late === undefined || signal === undefined ? (late ?? signal) : AbortSignal.any([late, signal])
   try {
     return await answered<Response>(connection, forms, parts, request, either)

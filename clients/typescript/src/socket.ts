@@ -33,14 +33,18 @@ export async function openSocket<Request, Message>(
   { signal, onRefused }: SocketOptions = {},
 ): Promise<Exchange<Request, Message>> {
   signal?.throwIfAborted()
+  const forget = (): void => signal?.removeEventListener('abort', stop)
+  const inbox = new Inbox<Message>(connection, { onRefused, onClosed: forget })
+  const stop = (): void => inbox.abort(signal?.reason)
+  signal?.addEventListener('abort', stop)
   try {
-    const inbox = new Inbox<Message>(connection, onRefused)
-    const stop = (): void => inbox.abort(signal?.reason)
-    signal?.addEventListener('abort', stop, { once: true })
     const url = `${connection.url}${form.replace(/^GET /, '')}`
-    await dial(connection, url, await protocolsOf(connection), inbox)
+    const protocols = await protocolsOf(connection)
+    signal?.throwIfAborted()
+    await dial(connection, url, protocols, inbox)
     return inbox as Exchange<Request, Message>
   } catch (error) {
+    forget()
     signal?.throwIfAborted()
     throw explained(connection, error)
   }
@@ -159,21 +163,29 @@ export class Queue<Message> {
   }
 }
 
+interface InboxListeners {
+  readonly onRefused: ((error: PenstockError) => void) | undefined
+  /** Called once its socket is gone. */
+  readonly onClosed: () => void
+}
+
 class Inbox<Message> implements Exchange<unknown, Message>, SocketListener {
   readonly #connection: Connection
-  readonly #onRefused: ((error: PenstockError) => void) | undefined
+  readonly #listeners: InboxListeners
   readonly #queue = new Queue<Message>()
   #socket: SocketLike | undefined
+  #isAborted = false
   /** The last error that came: the reason, when the socket closes after it. */
   #failure: PenstockError | undefined
 
-  constructor(connection: Connection, onRefused: ((error: PenstockError) => void) | undefined) {
+  constructor(connection: Connection, listeners: InboxListeners) {
     this.#connection = connection
-    this.#onRefused = onRefused
+    this.#listeners = listeners
   }
 
   made(socket: SocketLike): void {
     this.#socket = socket
+    if (this.#isAborted) socket.close()
   }
 
   send(message: unknown): void {
@@ -186,6 +198,7 @@ class Inbox<Message> implements Exchange<unknown, Message>, SocketListener {
   }
 
   abort(reason: unknown): void {
+    this.#isAborted = true
     this.#queue.abort(reason)
     this.#socket?.close()
   }
@@ -205,7 +218,7 @@ class Inbox<Message> implements Exchange<unknown, Message>, SocketListener {
       const { result, error } = readFrame<{ result?: Message; error?: unknown }>(text)
       if (isErrorBody(error)) {
         this.#failure = errorOf(error)
-        this.#onRefused?.(this.#failure)
+        this.#listeners.onRefused?.(this.#failure)
       } else if (result !== undefined) this.#queue.push(result)
     } catch (error) {
       this.abort(error)
@@ -213,6 +226,7 @@ class Inbox<Message> implements Exchange<unknown, Message>, SocketListener {
   }
 
   closed(code: number, reason: string): void {
+    this.#listeners.onClosed()
     const error = failureOfClose(this.#connection, code, reason, this.#failure)
     this.#queue.finish(error === undefined ? {} : { error })
   }

@@ -6,6 +6,7 @@ import { type Event, eventsOf } from './events.ts'
 import type { FetchInit } from './fetch.ts'
 import { type Form, prepare, queryForm } from './request.ts'
 import { streamBySocket } from './streams-socket.ts'
+import { LONGEST_TIMER } from './timers.ts'
 
 export interface StreamOptions {
   /** Ends the stream: the iterator throws the signal's reason. Leaving the loop ends it too. */
@@ -130,7 +131,7 @@ async function* followOnce<Message>(
   signal: AbortSignal | undefined,
   opened: () => void,
 ): AsyncGenerator<Message, void, undefined> {
-  const { silence = DEFAULT_SILENCE } = connection
+  const silence = Math.min(connection.silence ?? DEFAULT_SILENCE, LONGEST_TIMER)
   const broken = new AbortController()
   const opening = Math.min(silence, LONGEST_OPENING)
   const watch = new Silence(silence, opening, () => broken.abort(new Error('nothing was heard for too long')))
@@ -174,6 +175,8 @@ async function* events<Message>(
   opened()
   const coming = eventsOf(answer.body, () => watch.heard())
   for (;;) {
+    // Of what came before the end that was asked for, nothing more is told.
+    signal.throwIfAborted()
     watch.heard()
     const { done, value } = await coming.next().catch((cause: unknown) => {
       throw brokenOff(connection, signal.reason ?? cause)
