@@ -26,13 +26,13 @@ async function logs(given: string | undefined, options: Options): Promise<void> 
   const isFiltered = components.length > 0 || level !== undefined
   const shown: LogOptions = { lines: options.lines ?? (isFiltered ? ALL_LINES : 100), output, components }
   if (level !== undefined) shown.level = level
-  const stop = interruption()
   if (!options.follow) {
-    await followLog(client, node, await meantRun(client, node, given, options.run), shown, stop)
+    await followLog(client, node, await meantRun(client, node, given, options.run), shown)
     return
   }
   const { id: pipeline, currentRun } = await meantPipeline(client, node, given, options.run)
   const run = currentRun === undefined ? undefined : await meantRun(client, node, given, options.run)
+  const stop = interruption()
   const coming = await ComingRuns.open(client, { node, pipeline, known: run === undefined ? [] : [run] }, stop)
   if (run !== undefined) await followLog(client, node, run, shown, stop)
   // Of a run that came meanwhile every line is new.

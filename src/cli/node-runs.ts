@@ -2,7 +2,7 @@
 import { type Client, PenstockError, type Pipeline, type Run, type StreamPipelinesEvent } from '@penstock/client'
 import { Failure } from './failure.ts'
 import { type Figures, RunMeter } from './run-figures.ts'
-import { standing, untilAborted } from './streams.ts'
+import { standing, unlessAborted, untilAborted } from './streams.ts'
 
 /** A pipeline that is started, and the run that it has or had last. */
 export interface RunStatus extends Partial<Figures> {
@@ -51,7 +51,8 @@ export class NodeRuns {
     // The stream first: what happens after the list was read is an event, then.
     const stream = client.streamPipelines({ nodeId: node }, { signal: runs.#signal })
     const events = await standing(stream, runs.#signal)
-    for (const pipeline of (await client.getPipelines({ nodeId: node })).pipelines) runs.#set(pipeline)
+    const found = await unlessAborted(client.getPipelines({ nodeId: node }, { signal: runs.#signal }), runs.#signal)
+    for (const pipeline of found?.pipelines ?? []) runs.#set(pipeline)
     runs.#follow(events).catch(runs.#failed)
     return runs
   }

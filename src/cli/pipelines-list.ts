@@ -5,7 +5,7 @@ import { type AllNodesOptions, askAll, pipelinesOf, requireAll, withAllNodes } f
 import { type Format, interruption } from './options.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
 import { coloured, PIPELINE_COLUMNS, pipelineRow, printPipeline, printPipelines } from './pipelines-shown.ts'
-import { standing } from './streams.ts'
+import { standing, unlessAborted } from './streams.ts'
 import { clientFor, findPipeline, targetOf } from './target.ts'
 import { named, print, printDataLine, printJson, table } from './terminal.ts'
 
@@ -39,15 +39,19 @@ async function listPipelines(options: Common & AllNodesOptions & { watch?: boole
     return
   }
   const { client, node } = await targetOf(options)
+  if (!options.watch) {
+    const { pipelines } = await client.getPipelines({ nodeId: node })
+    if (options.output === 'json') printJson(pipelines)
+    else printPipelines(pipelines)
+    return
+  }
   const signal = interruption()
   // The stream first: a change after the list was read is an event, then.
-  const stream = client.streamPipelines({ nodeId: node }, { signal })
-  const events = options.watch ? await standing(stream, signal) : null
-  const { pipelines: found } = await client.getPipelines({ nodeId: node })
-  if (options.output !== 'json') printPipelines(found)
-  else if (options.watch) printDataLine(found)
-  else printJson(found)
-  if (!events) return
+  const events = await standing(client.streamPipelines({ nodeId: node }, { signal }), signal)
+  const found = await unlessAborted(client.getPipelines({ nodeId: node }, { signal }), signal)
+  if (found === undefined) return
+  if (options.output === 'json') printDataLine(found.pipelines)
+  else printPipelines(found.pipelines)
   for await (const event of events) printEvent(event, options.output)
 }
 

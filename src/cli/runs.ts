@@ -1,9 +1,9 @@
 /** Which run a command means, and the runs that come after it. */
-import type { Client, Pipeline, Run, StreamPipelinesEvent } from '@penstock/client'
+import type { CallOptions, Client, Pipeline, Run, StreamPipelinesEvent } from '@penstock/client'
 import { hasCode } from './client.ts'
 import { UsageFailure } from './failure.ts'
 import { isWholeId } from './ids.ts'
-import { standing } from './streams.ts'
+import { standing, unlessAborted } from './streams.ts'
 import { findRun, findRunId, pipelineCalled } from './target.ts'
 
 /** The id of the run meant: `run`; else the current one of the pipeline called `given`, by id or name; else the run with that id, or that beginning of one. */
@@ -51,8 +51,13 @@ export async function meantPipeline(
 }
 
 /** The record of a run; undefined when the node that is asked leaves it out. */
-export async function recordOf(client: Client, nodeId: string, id: string): Promise<Run | undefined> {
-  const { run, pipeline } = await client.getPipelineByRunId({ nodeId, id })
+export async function recordOf(
+  client: Client,
+  nodeId: string,
+  id: string,
+  options?: CallOptions,
+): Promise<Run | undefined> {
+  const { run, pipeline } = await client.getPipelineByRunId({ nodeId, id }, options)
   return run ?? (pipeline?.currentRun?.id === id ? pipeline.currentRun : undefined)
 }
 
@@ -87,7 +92,8 @@ export class ComingRuns {
     const runs = new ComingRuns(known)
     // The stream first: what happens after the pipeline was read is an event, then.
     const events = await standing(client.streamPipelines({ nodeId: node }, { signal }), signal)
-    runs.#add((await client.getPipelineById({ nodeId: node, id: pipeline })).pipeline?.currentRun)
+    const found = await unlessAborted(client.getPipelineById({ nodeId: node, id: pipeline }, { signal }), signal)
+    runs.#add(found?.pipeline?.currentRun)
     runs.#read(events, pipeline).catch((error: unknown) => runs.#end(signal.aborted ? undefined : error))
     return runs
   }

@@ -13,7 +13,15 @@ export async function* untilAborted<M>(messages: MessageStream<M>, signal: Abort
   }
 }
 
-/** The same, once the stream stands: whatever happens from then on is told. */
+/** What a call that was made with `signal` answers; undefined once that has ended it. */
+export async function unlessAborted<R>(call: Promise<R>, signal: AbortSignal): Promise<R | undefined> {
+  return await call.catch((error: unknown) => {
+    if (!signal.aborted) throw error
+    return undefined
+  })
+}
+
+/** The messages of a stream until `signal`, once the stream stands: whatever happens from then on is told. */
 export async function standing<M>(messages: MessageStream<M>, signal: AbortSignal): Promise<AsyncGenerator<M, void>> {
   await messages.opened().catch((error: unknown) => {
     if (!signal.aborted) throw error

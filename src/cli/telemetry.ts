@@ -18,7 +18,7 @@ import { metricsTable } from './metrics-table.ts'
 import { collect, type Format, interruption, waitingTime, whole, withAllMetrics } from './options.ts'
 import type { AddVerb } from './pipelines-options.ts'
 import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs.ts'
-import { untilAborted } from './streams.ts'
+import { unlessAborted, untilAborted } from './streams.ts'
 import { type TargetOptions, targetOf } from './target.ts'
 import { metricsOf, rowsOf, secondsOf } from './telemetry-sample.ts'
 import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
@@ -115,7 +115,7 @@ async function followTelemetry(
   const live = new LiveRegion()
   const over = new AbortController()
   const signal = AbortSignal.any([stop, over.signal])
-  const before = await recordOf(client, node, run)
+  const before = await unlessAborted(recordOf(client, node, run, { signal }), signal)
   // Of a run that has ended there is one sample, its last.
   const hasEnded = before?.state === 'ENDED'
   const spacing = new SampleSpacing()
@@ -134,7 +134,8 @@ async function followTelemetry(
   } catch (error) {
     if (!(error instanceof PenstockError && error.code === 'ABORTED')) throw error
     // The stream ends with the run: its record says how.
-    const ended = await recordOf(client, node, run)
+    const ended = await unlessAborted(recordOf(client, node, run, { signal }), signal)
+    if (signal.aborted) return { samples: seen }
     if (ended?.state !== 'ENDED') throw error
     if (live.available) live.clear()
     printSummary(ended, last, options)
@@ -168,16 +169,16 @@ interface Options extends TargetOptions, Omit<TelemetryOptions, 'components'> {
 
 async function telemetry(given: string | undefined, components: string[], options: Options): Promise<void> {
   const { client, node } = await targetOf(options)
-  const stop = interruption()
   const shown = { ...options, components }
   if (!options.follow) {
     const run = await meantRun(client, node, given, options.run)
-    const { ended } = await followTelemetry(client, { node, run }, shown, stop)
+    const { ended } = await followTelemetry(client, { node, run }, shown, interruption())
     if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
     return
   }
   const { id: pipeline, currentRun } = await meantPipeline(client, node, given, options.run)
   const first = currentRun === undefined ? undefined : await meantRun(client, node, given, options.run)
+  const stop = interruption()
   const coming = await ComingRuns.open(client, { node, pipeline, known: first === undefined ? [] : [first] }, stop)
   let { count } = options
   let run = first ?? (await coming.next())?.id

@@ -21,8 +21,8 @@ interface Options extends TargetOptions {
 
 async function top(options: Options): Promise<void> {
   const { client, node } = await targetOf(options)
-  const stop = interruption()
   const { name } = (await client.getNode({ nodeId: node })).node!
+  const stop = interruption()
   const runs = await NodeRuns.open(client, node, stop)
   const order: Order = { key: options.sort, isReversed: options.reverse === true }
   const isLive = process.stdout.isTTY === true && process.env.TERM !== 'dumb' && !options.once
