@@ -71,9 +71,10 @@ type Flood = keyof typeof FLOODS
 
 export interface GrpcConnection {
   readonly socket: Socket
-  /** The peer's IP address, IPv4 in IPv6 as IPv4; with its port as `byPeer` has it. */
+  /** The peer's IP address, IPv4 in IPv6 as IPv4. */
   readonly address: string
-  readonly peer: string
+  /** Both its ends, as `keyOf` writes them. */
+  readonly ends: string
   readonly source: string
   readonly since: number
   readonly refused: Allowance
@@ -85,6 +86,17 @@ export interface GrpcConnection {
   /** It was told to go, and is cut at the next look. */
   ended: boolean
 }
+
+/** What a connection is told from others by, as sockets and grpc-js have it; the port here is the same for all. */
+interface Ends {
+  readonly remoteAddress?: string | undefined
+  readonly remotePort?: number | undefined
+  readonly localAddress?: string | undefined
+}
+
+/** A peer may have the same port for connections to several addresses of this machine. */
+const keyOf = ({ remoteAddress, remotePort, localAddress }: Ends): string =>
+  `${remoteAddress}:${remotePort} ${localAddress}`
 
 /** So many at once, and so many per second in the long run (a token bucket). */
 class Allowance {
@@ -127,10 +139,10 @@ export class GrpcConnections {
   readonly #silentMs: number
   readonly #servers: Server[] = []
   readonly #connections = new Set<GrpcConnection>()
-  /** Those without a call so far, oldest first, by the peer's address and port as grpc-js writes them. */
+  /** Those without a call so far, oldest first, by their ends. */
   readonly #silent = new Map<string, GrpcConnection>()
   readonly #bySource = new Map<string, number>()
-  readonly #byPeer = new Map<string, GrpcConnection>()
+  readonly #byEnds = new Map<string, GrpcConnection>()
   readonly #bySession = new WeakMap<ServerHttp2Session, GrpcConnection>()
   /** When a flood from an address was told last, and how many connections were ended since. */
   readonly #floods = new ToldLately()
@@ -177,7 +189,7 @@ export class GrpcConnections {
    */
   watch(server: Http2Server): void {
     server.on('session', (session: ServerHttp2Session) => {
-      const connection = this.from(session.socket.remoteAddress, session.socket.remotePort)
+      const connection = this.from(session.socket)
       if (connection === undefined) return
       this.#bySession.set(session, connection)
       keepInIdTable(session)
@@ -203,9 +215,9 @@ export class GrpcConnections {
     })
   }
 
-  /** The connection from `address` and `port`, as its socket has them; undefined when it has gone. */
-  from(address: string | undefined, port: number | undefined): GrpcConnection | undefined {
-    return this.#byPeer.get(`${address}:${port}`)
+  /** The connection between these ends, as its socket has them; undefined when it has gone. */
+  from(ends: Ends): GrpcConnection | undefined {
+    return this.#byEnds.get(keyOf(ends))
   }
 
   /** `bytes` more wait for the connection's client to read them; negative: fewer. */
@@ -218,7 +230,7 @@ export class GrpcConnections {
   admitted(connection: GrpcConnection): void {
     if (connection.isSilent) {
       connection.isSilent = false
-      this.#silent.delete(connection.peer)
+      this.#silent.delete(connection.ends)
     }
     const { unread } = connection
     if (unread <= MAX_UNREAD_BYTES && (unread === 0 || this.#unread <= MAX_ALL_UNREAD_BYTES)) return
@@ -258,7 +270,7 @@ export class GrpcConnections {
   }
 
   #accept(socket: Socket): void {
-    const { remoteAddress, remotePort } = socket
+    const { remoteAddress } = socket
     // The peer has gone already.
     if (remoteAddress === undefined) {
       socket.destroy()
@@ -279,11 +291,11 @@ export class GrpcConnections {
       this.#tell(`gRPC connections are refused: ${why}`)
       return
     }
-    const peer = `${remoteAddress}:${remotePort}`
+    const ends = keyOf(socket)
     const connection: GrpcConnection = {
       socket,
       address: remoteAddress.replace(/^::ffff:(?=\d+\.)/i, ''),
-      peer,
+      ends,
       source,
       since: performance.now(),
       refused: new Allowance(REFUSED_BURST, REFUSED_RATE),
@@ -294,21 +306,21 @@ export class GrpcConnections {
     }
     this.#connections.add(connection)
     openDescriptors.changed(1)
-    this.#byPeer.set(peer, connection)
-    this.#silent.set(peer, connection)
+    this.#byEnds.set(ends, connection)
+    this.#silent.set(ends, connection)
     this.#bySource.set(source, ofSource + 1)
     // Whoever takes it over hears of errors as well; before and after that nobody would.
     socket.on('error', () => socket.destroy())
-    socket.once('close', () => this.#forget(peer, connection))
+    socket.once('close', () => this.#forget(connection))
     this.#options.inject(socket)
   }
 
-  #forget(peer: string, connection: GrpcConnection): void {
-    const { source } = connection
+  #forget(connection: GrpcConnection): void {
+    const { source, ends } = connection
     this.#connections.delete(connection)
     openDescriptors.changed(-1)
-    if (this.#silent.get(peer) === connection) this.#silent.delete(peer)
-    if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer)
+    if (this.#silent.get(ends) === connection) this.#silent.delete(ends)
+    if (this.#byEnds.get(ends) === connection) this.#byEnds.delete(ends)
     const left = (this.#bySource.get(source) as number) - 1
     if (left === 0) this.#bySource.delete(source)
     else this.#bySource.set(source, left)
@@ -316,8 +328,8 @@ export class GrpcConnections {
 
   /** Closes the connection that has been silent for longest; false when none is silent. */
   #makeRoom(): boolean {
-    for (const [peer, connection] of this.#silent) {
-      this.#silent.delete(peer)
+    for (const [ends, connection] of this.#silent) {
+      this.#silent.delete(ends)
       connection.socket.destroy()
       return true
     }
@@ -327,9 +339,9 @@ export class GrpcConnections {
   #sweep(): void {
     const now = performance.now()
     const due = now - this.#silentMs
-    for (const [peer, { since, socket }] of this.#silent) {
+    for (const [ends, { since, socket }] of this.#silent) {
       if (since > due) break
-      this.#silent.delete(peer)
+      this.#silent.delete(ends)
       socket.destroy()
     }
     for (const { socket, ended } of this.#connections) {

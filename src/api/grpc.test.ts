@@ -1,6 +1,7 @@
 /** The gRPC listener with real clients: calls, streams, errors, access, health and reflection. */
 import { once } from 'node:events'
 import { connect } from 'node:http2'
+import { connect as dial } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -408,4 +409,41 @@ describe('health, reflection, listening', () => {
     expect(await failure).toMatchObject({ code: grpc.status.UNAVAILABLE })
     otherClient.close()
   })
+})
+
+test('a client may have one port for connections to two addresses of the node: they end one by one', async () => {
+  const wide = new GrpcListener({ dispatcher, access, address: '0.0.0.0', port: 0 })
+  const { port } = await wide.start()
+  // A socket that is bound shares its port with others that are.
+  const open = async (host: string, localPort: number) => {
+    const socket = dial({ host, port, localAddress: '127.0.0.1', localPort })
+    await once(socket, 'connect')
+    return { socket, session: connect(`http://${host}`, { createConnection: () => socket }) }
+  }
+  const call = async ({ session }: Awaited<ReturnType<typeof open>>) => {
+    const { grpcPath, request } = operation('getNode')
+    const message = encodeBinary(request, { nodeId: 'n1' })
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': grpcPath,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    })
+    let status: unknown
+    for (const event of ['response', 'trailers']) stream.on(event, (head) => (status ??= head['grpc-status']))
+    stream.resume().end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]))
+    await once(stream, 'close')
+    return status
+  }
+  try {
+    const first = await open('127.0.0.1', 0)
+    const second = await open('127.0.0.2', first.socket.localPort as number)
+    expect([await call(first), await call(second)]).toEqual(['0', '0'])
+    second.session.close()
+    await once(second.socket, 'close')
+    expect(await call(first)).toBe('0')
+    first.session.close()
+  } finally {
+    await wide.stop()
+  }
 })

@@ -163,8 +163,7 @@ export class GrpcListener {
     call: grpc.ServerInterceptingCallInterface,
   ): grpc.ServerInterceptingCall {
     // Not getPeer, which asks the session for its socket each time.
-    const { remoteAddress, remotePort } = call.getConnectionInfo()
-    const connection = this.#connections.from(remoteAddress, remotePort)
+    const connection = this.#connections.from(call.getConnectionInfo())
     let unread = 0
     let isOver = false
     let known: OpenStream | undefined
