@@ -1,5 +1,6 @@
 /** Nodes as people read and write them: a row of a table, metadata as `key=value`. */
 import type { Node } from '@penstock/client'
+import { setOwn } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { UsageFailure } from './failure.ts'
 import { named, paint } from './terminal.ts'
@@ -35,7 +36,7 @@ export function metadataItems(given: readonly string[]): MetadataItems {
     if (key === undefined || value === undefined) {
       throw new UsageFailure(`"${assignment}" is no metadata: write it key=text or key:=4`)
     }
-    items[key] = typed === '' ? { stringValue: value } : typedItem(assignment, value)
+    setOwn(items, key, typed === '' ? { stringValue: value } : typedItem(assignment, value))
   }
   return items
 }

@@ -1,6 +1,7 @@
 /** `penstock nodes`: the nodes on the hub, listed, followed, renamed and removed. */
 import type { Client, GetNodesRequest, Node } from '@penstock/client'
 import { type Command, Option } from 'commander'
+import { setOwn } from '../text/json-object.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { ID_OR_NAME, meant } from './ids.ts'
 import { type MetadataItems, metadataItems, NODE_COLUMNS, nodeRow } from './node-details.ts'
@@ -100,10 +101,10 @@ async function set(given: string, { name, metadata = [], unset = [], clear, ...o
   const before = (await client.getNode({ nodeId: id })).node!
   const items: MetadataItems = clear ? {} : { ...before.metadata?.items }
   for (const key of unset) {
-    if (!(key in items)) throw new Failure(`the node has no metadata "${key}"`)
+    if (!Object.hasOwn(items, key)) throw new Failure(`the node has no metadata "${key}"`)
     delete items[key]
   }
-  Object.assign(items, metadataItems(metadata))
+  for (const [key, item] of Object.entries(metadataItems(metadata))) setOwn(items, key, item)
   const { node } = await client.setNode({ nodeId: id, name: name ?? before.name, metadata: { items } })
   if (options.output === 'json') printJson(node)
   else print(nodesTable([node!]))

@@ -295,6 +295,17 @@ describe('nodes of a hub', () => {
     expect(large.stderr).toContain('"a:=1e400": the number is too large')
   })
 
+  it('have metadata of any name, and none by what objects have', async () => {
+    const set = ['nodes', 'set', 'east', '--clear', '--metadata', '__proto__=a']
+    const { metadata } = await json<{ metadata: { items: object } }>(west, ...set)
+    expect(Object.entries(metadata.items)).toEqual([['__proto__', { stringValue: 'a' }]])
+    expect(await json(west, 'nodes', '--filter', '__proto__=b')).toEqual([])
+    expect(await json(west, 'nodes', '--filter', '__proto__=a')).toMatchObject([{ name: 'east' }])
+    const { code, stderr } = await at(west, 'nodes', 'set', 'east', '--unset', 'toString')
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'penstock: the node has no metadata "toString"\n' })
+    expect(await json(west, 'nodes', 'set', 'east', '--unset', '__proto__')).toMatchObject({ metadata: { items: {} } })
+  })
+
   it('run pipelines for each other', async () => {
     const config = directory.file('lossy.json', lossy)
     const { id } = await json<{ id: string }>(west, 'pipelines', 'create', 'far', config, '--node', 'east')
