@@ -344,7 +344,7 @@ describe('health, reflection, listening', () => {
     metadata.set('authorization', 'Bearer good')
     const [revoked, kept] = [await knownStreams(client, metadata), await knownStreams(client)]
     const failures = Promise.all([failed(revoked.watch), failed(revoked.questions)])
-    listener.endStreamsOf('laptop')
+    listener.endCallsOf('laptop')
     const failure = { code: grpc.status.UNAUTHENTICATED, details: 'the token was revoked' }
     expect(await failures).toEqual([expect.objectContaining(failure), expect.objectContaining(failure)])
     kept.questions.write(LIST)
@@ -354,6 +354,32 @@ describe('health, reflection, listening', () => {
       stream.cancel()
       await cancelled
     }
+  })
+
+  test('calls that wait end when the token of their caller is revoked, those of others stay', async () => {
+    const held = new HeldCalls()
+    const slow = new Dispatcher({ handlers: { getNode: held.getNode }, report: (error) => seen.reports.push(error) })
+    const other = new GrpcListener({ dispatcher: slow, access, address: '127.0.0.1', port: 0 })
+    const otherClient = new grpc.Client(`127.0.0.1:${(await other.start()).port}`, grpc.credentials.createInsecure())
+    const { grpcPath, request } = operation('getNode')
+    const call = (nodeId: string, token: Record<string, string>) =>
+      new Promise<number>((resolve) => {
+        const metadata = grpc.Metadata.fromHttp2Headers(token)
+        const message = encodeBinary(request, { nodeId }) as Buffer
+        otherClient.makeUnaryRequest(grpcPath, pass, pass, message, metadata, (error) =>
+          resolve(error?.code ?? grpc.status.OK),
+        )
+      })
+    const [ended, kept] = [call('n1', { authorization: 'Bearer good' }), call('n2', {})]
+    await until(() => held.calls.size === 2)
+    other.endCallsOf('laptop')
+    expect(await ended).toBe(grpc.status.UNAUTHENTICATED)
+    expect(held.reasons).toEqual([expect.objectContaining({ code: 'UNAUTHENTICATED' })])
+    held.finish('n2')
+    expect(await kept).toBe(grpc.status.OK)
+    expect(seen.reports).toEqual([])
+    otherClient.close()
+    await other.stop()
   })
 
   test('their streams end with UNAVAILABLE when the node stops', async () => {

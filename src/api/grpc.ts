@@ -23,7 +23,7 @@ import {
 import { limitDeadline } from './grpc-deadline.ts'
 import { addKnownServices } from './grpc-known-services.ts'
 import { listenFailure } from './listen-failure.ts'
-import { endStreamsOf, type OpenStream, StreamSink, shuttingDown } from './sink.ts'
+import { endStreamsOf, type OpenStream, revoked, StreamSink, shuttingDown } from './sink.ts'
 import { STOP_MS, UnderWay } from './under-way.ts'
 
 export interface GrpcListenerOptions {
@@ -149,9 +149,10 @@ export class GrpcListener {
     this.#connections.close()
   }
 
-  /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
-  endStreamsOf(identity: string): void {
+  /** Ends the streams of callers who proved the token `identity`, and their calls that wait for an answer, since it was revoked. */
+  endCallsOf(identity: string): void {
     endStreamsOf(this.#streams, identity)
+    this.#underWay.cut(revoked(), identity)
   }
 
   /**
@@ -277,6 +278,7 @@ export class GrpcListener {
   ): Promise<void> {
     let isCut = false
     const pending = {
+      identity: context.identity,
       cut: (error: ServiceError) => {
         isCut = true
         callback(grpcFailure(error))

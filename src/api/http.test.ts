@@ -482,6 +482,37 @@ describe('access', () => {
     expect(seen.reports).toEqual([])
   })
 
+  test('calls that wait end when the token of their caller is revoked, but for the one that revokes it', async () => {
+    const held = new HeldCalls()
+    const revoking: HttpListener[] = []
+    const revokeToken = async () => {
+      for (const each of revoking) each.endCallsOf('laptop')
+      await settle()
+      return {}
+    }
+    const slow = new Dispatcher({
+      handlers: { getNode: held.getNode, revokeToken },
+      report: (error) => seen.reports.push(error),
+    })
+    const other = new HttpListener({ dispatcher: slow, access, address: '127.0.0.1', port: 0 })
+    revoking.push(other)
+    const { port: otherPort } = await other.start()
+    const call = (method: string, path: string, headers: Record<string, string>) =>
+      fetch(`http://127.0.0.1:${otherPort}/v1/${path}`, { method, headers })
+    const token = { authorization: 'Bearer good' }
+    const [ended, kept] = [call('GET', 'nodes/n1', token), call('GET', 'nodes/n2', {})]
+    await until(() => held.calls.size === 2)
+    expect((await call('DELETE', 'access/tokens/laptop', token)).status).toBe(200)
+    const answer = await ended
+    expect(answer.status).toBe(401)
+    expect(await answer.json()).toMatchObject({ code: 16, message: 'the token was revoked' })
+    expect(held.reasons).toEqual([expect.objectContaining({ code: 'UNAUTHENTICATED' })])
+    held.finish('n2')
+    expect((await kept).status).toBe(200)
+    expect(seen.reports).toEqual([])
+    await other.stop()
+  })
+
   test('stop ends streams with UNAVAILABLE', async () => {
     const other = new HttpListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
     const { port: otherPort } = await other.start()

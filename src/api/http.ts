@@ -138,10 +138,11 @@ export class HttpListener {
     server.close()
   }
 
-  /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
-  endStreamsOf(identity: string): void {
+  /** Ends the streams of callers who proved the token `identity`, and their calls that wait for an answer, since it was revoked. */
+  endCallsOf(identity: string): void {
     endStreamsOf(this.#streams, identity)
     this.#sockets.end(revoked(), identity)
+    this.#underWay.cut(revoked(), identity)
   }
 
   /** What it throws, the exchange answers. */
@@ -326,6 +327,7 @@ export class HttpListener {
 
 /** A call that waits for its body, or for its answer. */
 const pendingCall = (exchange: Exchange, call: Call): PendingCall => ({
+  identity: call.identity,
   cut: (error) => {
     exchange.fail(error)
     call.abort(error)

@@ -229,7 +229,7 @@ test('of one whose token is revoked every stream fails, and the socket closes', 
   tokens.delete('t1')
   one.say({ open: { id: 2, path: '/v1/streams/nodes/b/pipelines' } })
   expect(await one.next()).toMatchObject({ id: 2, error: { code: 16 } })
-  listener.endStreamsOf('first')
+  listener.endCallsOf('first')
   expect(await one.next()).toMatchObject({ id: 1, error: { code: 16, message: 'the token was revoked' } })
   expect(await one.closed).toBe(4016)
   tokens.set('t1', 'first')

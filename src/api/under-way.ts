@@ -1,4 +1,4 @@
-/** Calls whose one answer is awaited: a listener that stops lets them finish for a while, and answers those that do not. */
+/** Calls whose one answer is awaited: a listener that stops lets them finish for a while, and answers those that do not; those of a token end with it. */
 import type { ServiceError } from '../contract/errors.ts'
 
 /** Milliseconds that a listener which stops waits for them. */
@@ -6,6 +6,8 @@ export const STOP_MS = 1000
 
 /** One such call. */
 export interface PendingCall {
+  /** Name of the token its caller proved. */
+  readonly identity: string | undefined
   /** Answers it with `error`, and has what was asked for given up. */
   cut(error: ServiceError): void
 }
@@ -36,9 +38,12 @@ export class UnderWay {
     })
   }
 
-  /** Cuts those that are left. */
-  cut(error: ServiceError): void {
-    for (const call of [...this.#calls]) call.cut(error)
-    this.#calls.clear()
+  /** Cuts those that are left, of callers who proved the token `identity` where it is given. */
+  cut(error: ServiceError, identity?: string): void {
+    for (const call of [...this.#calls]) {
+      if (identity !== undefined && call.identity !== identity) continue
+      call.cut(error)
+      this.delete(call)
+    }
   }
 }

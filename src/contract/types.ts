@@ -703,7 +703,7 @@ export interface UnaryOperations {
   createToken: { request: CreateTokenRequest; response: CreateTokenResponse }
   /** Lists the tokens, without their secrets, by name. */
   getTokens: { request: GetTokensRequest; response: GetTokensResponse }
-  /** Revokes a token: calls with it are refused from now on, its open streams end. */
+  /** Revokes a token: calls with it are refused from now on, its open streams, and calls that wait for an answer, end. */
   revokeToken: { request: RevokeTokenRequest; response: RevokeTokenResponse }
   /** Tells the id of the node hosting the API and whether it holds a sign-in to a hub server. */
   getLocalNodeId: { request: GetLocalNodeIdRequest; response: GetLocalNodeIdResponse }

@@ -165,7 +165,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
     tokens.onRevoked((name) => {
-      for (const listener of [http?.listener, grpc?.listener]) listener?.endStreamsOf(name)
+      for (const listener of [http?.listener, grpc?.listener]) listener?.endCallsOf(name)
     })
     opened.push(() => links?.close())
     opened.push(() => hub.close())

@@ -131,6 +131,7 @@ export class AccessService {
     // Refused from now on, whatever the disk does; the name is free again once the record is gone.
     if (record !== undefined) this.#byHash.delete(record.hash)
     this.#busy.add(name)
+    // Before anything is awaited: a call that revokes its own token is answered, others of that token end.
     for (const listener of this.#revoked) listener(name)
     try {
       await this.#tokens.remove(name)

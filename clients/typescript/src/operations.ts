@@ -79,7 +79,7 @@ export function getTokens(
   return call(connection, ['GET /v1/access/tokens'], ['tokens[]'], request, options)
 }
 
-/** Revokes a token: calls with it are refused from now on, its open streams end. */
+/** Revokes a token: calls with it are refused from now on, its open streams, and calls that wait for an answer, end. */
 export function revokeToken(
   connection: Connection,
   request: RevokeTokenRequest,
