@@ -67,3 +67,15 @@ test('the text of several events is that of each, made once', () => {
   expect(messages.eventStream(encode)).toBe(messages.eventStream(encode))
   expect(made).toBe(2)
 })
+
+test('who comes once all streams have ended gets what is there first, then the end', () => {
+  const fanout = new Fanout<string>({ kind: 'bounded', limit: 4 })
+  const error = new Error('over')
+  fanout.end(error)
+  const late = new NarrowSink(0)
+  fanout.add(late, 'first')
+  expect([late.sent, late.closed]).toEqual([[], false])
+  late.drain(2)
+  fanout.publish('more')
+  expect([late.sent, late.error]).toEqual([['first'], error])
+})

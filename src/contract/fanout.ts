@@ -10,6 +10,8 @@ export class Fanout<M> {
   readonly #policy: OutboxPolicy<M>
   readonly #outboxes = new Set<Outbox<M>>()
   #idle: (() => void) | undefined
+  /** Why the streams have ended, once they have. */
+  #end: { readonly error: unknown } | undefined
 
   /** `policy` is what happens to a subscriber that reads slower than events come. */
   constructor(policy: OutboxPolicy<M>) {
@@ -25,12 +27,13 @@ export class Fanout<M> {
     this.#idle = listener
   }
 
-  /** Adds a subscriber for what is published from now on; `first` goes to it alone, before that. It leaves when its stream is over. */
+  /** Adds a subscriber for what is published from now on; `first` goes to it alone, before that. It leaves when its stream is over, which it is at once where all have ended. */
   add(sink: Sink<M>, first?: M | SharedMessage<M>): void {
     if (sink.closed) return
     const outbox = new Outbox(sink, this.#policy)
     this.#outboxes.add(outbox)
     if (first !== undefined) outbox.push(first)
+    if (this.#end !== undefined) outbox.end(this.#end.error)
     sink.onClose(() => {
       if (this.#outboxes.delete(outbox) && this.#outboxes.size === 0) this.#idle?.()
     })
@@ -56,8 +59,9 @@ export class Fanout<M> {
     }
   }
 
-  /** Ends every subscriber's stream once what waits for it was sent. */
+  /** Ends every subscriber's stream once what waits for it was sent, also of those that are still to come. */
   end(error?: unknown): void {
+    this.#end ??= { error }
     for (const outbox of this.#outboxes) outbox.end(error)
   }
 }
