@@ -80,6 +80,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
   const state = (): State => {
     const { value } = actor.getSnapshot()
     if (typeof value === 'string') return value
+    if ('backingOff' in value) return value.backingOff === 'due' ? 'due' : 'backingOff'
     if (typeof value.active === 'string') return value.active
     return value.active.running === 'steady' ? 'running' : 'reconfiguring'
   }
@@ -87,7 +88,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
   const runId = () => actor.getSnapshot().context.run?.record.id
   return { actor, clock, commands, asked, told, awaited, state, thread, runId }
 }
-type State = 'stopped' | 'starting' | 'running' | 'reconfiguring' | 'stopping' | 'backingOff'
+type State = 'stopped' | 'starting' | 'running' | 'reconfiguring' | 'stopping' | 'backingOff' | 'due'
 
 /** What the thread says to what it was asked to take over. */
 type Answer = 'takes it over' | 'refuses' | 'has ended'
@@ -101,6 +102,8 @@ const settings: PipelineEvent = {
   type: 'SETTINGS',
   policy: { restartPolicy: { never: {} }, startupPolicy: { manual: {} }, instructionsTimeout: 7_000 },
 }
+const coming: PipelineEvent = { type: 'SETTINGS_COMING' }
+const kept: PipelineEvent = { type: 'SETTINGS_KEPT' }
 const change = { type: 'RECONFIGURE', config: configuration(2) } as const
 const another = { type: 'RECONFIGURE', config: configuration(3) } as const
 const running: ThreadEvent = { type: 'thread.running' }
@@ -273,6 +276,31 @@ describe('new settings while the next run is waited for', () => {
   })
 })
 
+describe('a restart that is due while settings are on their way to the disk', () => {
+  const always: RestartPolicy = { always: { maxRestarts: 0 } }
+  const due: Step[] = [start, running, ended('FAILED'), coming, 1_000]
+  const policy = { restartPolicy: always, startupPolicy: { manual: {} }, instructionsTimeout: 5_000 }
+  test.each<[string, Step, State]>([
+    ['they came', { type: 'SETTINGS', policy }, 'starting'],
+    ['they came, and want none', settings, 'stopped'],
+    ['they did not', kept, 'starting'],
+  ])('%s', async (_what, how, to) => {
+    const machine = rig(always)
+    await take(machine, ...due, 60_000)
+    expect([machine.state(), machine.runId()]).toEqual(['due', 'run-1'])
+    await take(machine, how)
+    expect([machine.state(), machine.runId()]).toEqual([to, to === 'starting' ? 'run-2' : 'run-1'])
+  })
+
+  test('they came before it was due: it is not earlier', async () => {
+    const machine = rig(always)
+    await take(machine, start, running, ended('FAILED'), coming, 500, { type: 'SETTINGS', policy }, 499)
+    expect(machine.state()).toBe('backingOff')
+    await take(machine, 1)
+    expect(machine.state()).toBe('starting')
+  })
+})
+
 describe('every event in every state', () => {
   const always: RestartPolicy = { always: { maxRestarts: 0 } }
   const reached: Record<State, Step[]> = {
@@ -282,6 +310,7 @@ describe('every event in every state', () => {
     reconfiguring: [start, running, change],
     stopping: [start, running, stop],
     backingOff: [start, running, ended('FAILED')],
+    due: [start, running, ended('FAILED'), coming, 1_000],
   }
   const events = {
     START: start,
@@ -289,7 +318,9 @@ describe('every event in every state', () => {
     STOP: stop,
     RESTART: restart,
     ABANDON: abandon,
+    SETTINGS_COMING: coming,
     SETTINGS: settings,
+    SETTINGS_KEPT: kept,
     RECONFIGURE: another,
     'packets flow': running,
     'the run fails': ended('FAILED'),
@@ -312,7 +343,9 @@ describe('every event in every state', () => {
       STOP: null,
       RESTART: null,
       ABANDON: null,
+      SETTINGS_COMING: ['stopped'],
       SETTINGS: ['stopped'],
+      SETTINGS_KEPT: ['stopped'],
       RECONFIGURE: ['stopped', 'reconfigureEnded'],
       'packets flow': null,
       'the run fails': null,
@@ -331,7 +364,9 @@ describe('every event in every state', () => {
       STOP: ['stopping', 'runChanged', 'stop'],
       RESTART: ['stopping', 'runChanged', 'stop'],
       ABANDON: ['stopping', 'runChanged', 'kill'],
+      SETTINGS_COMING: ['starting'],
       SETTINGS: ['starting'],
+      SETTINGS_KEPT: ['starting'],
       RECONFIGURE: ['starting', 'reconfigureEnded'],
       'packets flow': ['running', 'runChanged', 'runStarted'],
       'the run fails': ['stopped', 'runEnded'],
@@ -350,7 +385,9 @@ describe('every event in every state', () => {
       STOP: ['stopping', 'runChanged', 'stop'],
       RESTART: ['stopping', 'runChanged', 'stop'],
       ABANDON: null,
+      SETTINGS_COMING: ['running'],
       SETTINGS: ['running'],
+      SETTINGS_KEPT: ['running'],
       RECONFIGURE: ['reconfiguring'],
       'packets flow': null,
       'the run fails': failed,
@@ -369,7 +406,9 @@ describe('every event in every state', () => {
       STOP: ['stopping', 'runChanged', 'reconfigureEnded', 'stop'],
       RESTART: ['stopping', 'runChanged', 'reconfigureEnded', 'stop'],
       ABANDON: null,
+      SETTINGS_COMING: ['reconfiguring'],
       SETTINGS: ['reconfiguring'],
+      SETTINGS_KEPT: ['reconfiguring'],
       // The other one is refused.
       RECONFIGURE: ['reconfiguring', 'reconfigureEnded'],
       'packets flow': null,
@@ -390,7 +429,9 @@ describe('every event in every state', () => {
       STOP: ['stopping'],
       RESTART: null,
       ABANDON: null,
+      SETTINGS_COMING: ['stopping'],
       SETTINGS: ['stopping'],
+      SETTINGS_KEPT: ['stopping'],
       RECONFIGURE: ['stopping', 'reconfigureEnded'],
       'packets flow': null,
       'the run fails': ['stopped', 'runEnded'],
@@ -410,7 +451,9 @@ describe('every event in every state', () => {
       RESTART: ['starting', 'runChanged'],
       ABANDON: null,
       // They want no restart.
+      SETTINGS_COMING: ['backingOff'],
       SETTINGS: ['stopped', 'restartCancelled'],
+      SETTINGS_KEPT: ['backingOff'],
       RECONFIGURE: ['backingOff', 'reconfigureEnded'],
       'packets flow': null,
       'the run fails': null,
@@ -422,6 +465,28 @@ describe('every event in every state', () => {
       '5 s': ['starting', 'runChanged'],
       '10 s': ['starting', 'runChanged'],
       '60 s': ['starting', 'runChanged'],
+    },
+    due: {
+      START: null,
+      NODE_UP: null,
+      STOP: ['stopped', 'restartCancelled'],
+      RESTART: ['starting', 'runChanged'],
+      ABANDON: null,
+      // They want no restart.
+      SETTINGS_COMING: ['due'],
+      SETTINGS: ['stopped', 'restartCancelled'],
+      SETTINGS_KEPT: ['starting', 'runChanged'],
+      RECONFIGURE: ['due', 'reconfigureEnded'],
+      'packets flow': null,
+      'the run fails': null,
+      'the run completes': null,
+      'takes it over': null,
+      refuses: null,
+      'has ended': null,
+      '1 s': null,
+      '5 s': null,
+      '10 s': null,
+      '60 s': null,
     },
   }
   const states = Object.keys(reached) as State[]

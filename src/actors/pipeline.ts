@@ -38,7 +38,11 @@ export type PipelineEvent =
   | ({ type: 'ABANDON' } & Abandonment)
   /** Ends the run and starts the next one at once; a pipeline that is stopped, or whose run is stopping, stays as it is. */
   | { type: 'RESTART' }
+  /** Other settings are on their way to the disk: no run is begun by itself with those that there are, until SETTINGS or SETTINGS_KEPT. */
+  | { type: 'SETTINGS_COMING' }
   | { type: 'SETTINGS'; policy: PipelinePolicy }
+  /** They did not reach it: the pipeline goes on with those that there are. */
+  | { type: 'SETTINGS_KEPT' }
   /** Asks the run that is running to take `config` over, which differs in live fields only; answered by one `reconfigureEnded`. */
   | { type: 'RECONFIGURE'; config: PipelineConfig }
 
@@ -87,6 +91,8 @@ export interface PipelineContext {
   change: Change | null
   /** A run that fails while starting is the restart policy's. */
   persist: boolean
+  /** Other settings are on their way to the disk. */
+  areSettingsComing: boolean
   /** What was asked of the run that is. */
   intent: 'none' | 'stop' | 'restart'
   /** Restarts in a row. */
@@ -162,6 +168,8 @@ export const pipeline = setup({
     isUsedUp: ({ context }) =>
       !isStillWanted(context) && applying(context.policy.restartPolicy, recordOf(context).outcome) !== undefined,
     isUnwanted: ({ context }) => !isStillWanted(context),
+    /** The next run is wanted, and it is known with which settings. */
+    isNextKnown: ({ context }) => !context.areSettingsComing && isStillWanted(context),
     startsWithNode: ({ context }) => context.policy.startupPolicy.auto !== undefined,
     isRunning: ({ context }) => context.run?.record.state === 'RUNNING',
     isStopping: ({ context }) => context.run?.record.state === 'STOPPING',
@@ -196,7 +204,9 @@ export const pipeline = setup({
       record: recordOf(context),
       by,
     })),
-    takeSettings: assign(({ event }) => (event.type === 'SETTINGS' ? { policy: event.policy } : {})),
+    awaitSettings: assign({ areSettingsComing: true }),
+    takeSettings: assign((_, { policy }: { policy: PipelinePolicy }) => ({ policy, areSettingsComing: false })),
+    keepSettings: assign({ areSettingsComing: false }),
     noteStart: assign({ persist: false, restarts: 0 }),
     noteNodeUp: assign({ persist: true, restarts: 0 }),
     beginRun: assign({ intent: 'none' }),
@@ -246,11 +256,14 @@ export const pipeline = setup({
         : { record: input.lastRun, handle: null, reachedRunning: false, missedDeadline: false },
     change: null,
     persist: false,
+    areSettingsComing: false,
     intent: 'none',
     restarts: 0,
   }),
   on: {
-    SETTINGS: { actions: 'takeSettings' },
+    SETTINGS_COMING: { actions: 'awaitSettings' },
+    SETTINGS: { actions: { type: 'takeSettings', params: ({ event }) => event } },
+    SETTINGS_KEPT: { actions: 'keepSettings' },
     RECONFIGURE: { actions: { type: 'tellNotRunning', params: ({ event }) => event } },
   },
   initial: 'stopped',
@@ -378,7 +391,11 @@ export const pipeline = setup({
         STOP: { target: 'stopped', actions: { type: 'tellCancelled', params: { by: 'stop' } } },
         RESTART: { target: 'active', actions: 'noteRestart' },
       },
-      after: { backOff: { target: 'active', actions: 'countRestart' } },
+      initial: 'waiting',
+      states: {
+        waiting: { after: { backOff: 'due' } },
+        due: { always: { guard: 'isNextKnown', target: '#pipeline.active', actions: 'countRestart' } },
+      },
     },
   },
 })

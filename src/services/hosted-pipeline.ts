@@ -87,7 +87,7 @@ export class HostedPipeline {
     this.#machine = new PipelineMachine(host, input)
     const { actor } = this.#machine
     this.#persistence.follow(actor)
-    actor.on('runEnded', ({ record }) => this.run(record.id)?.end(record))
+    actor.on('runEnded', ({ record }) => this.#runs.end(record))
     for (const type of ['runChanged', 'runEnded', 'restartCancelled', 'restartsForgotten'] as const) {
       actor.on(type, () => this.#changes.note())
     }
@@ -200,8 +200,10 @@ export class HostedPipeline {
   }
 
   /** The node is up: starts, where the startup policy says so, without anybody waiting. */
-  nodeUp(): void {
-    this.#machine.send({ type: 'NODE_UP' })
+  async nodeUp(): Promise<void> {
+    // Settings that are on their way to the disk are for this run.
+    await this.#operations.idle()
+    if (!this.#closing && !this.#deleted) this.#machine.send({ type: 'NODE_UP' })
   }
 
   /**
@@ -238,8 +240,10 @@ export class HostedPipeline {
       if (restart.length > 0) {
         if (!forceRestart) throw restartNeeded(this.name, restart)
         await this.#replaceRun(run.id, next)
+      } else if (live.some(({ reason }) => reason === 'LIVE')) {
+        await this.#machine.reconfigure(next.config)
+        await this.#takeSettings(next).catch((error: unknown) => this.#takeBack(config, error))
       } else {
-        if (live.some(({ reason }) => reason === 'LIVE')) await this.#machine.reconfigure(next.config)
         await this.#takeSettings(next)
       }
       return this.view()
@@ -346,10 +350,30 @@ export class HostedPipeline {
     }
   }
 
+  /**
+   * Has the run go back to `config`, which is stored, from one that could not be; throws why that was, `error`. A run that does not go back is
+   * stopped.
+   */
+  async #takeBack(config: PipelineConfig, error: unknown): Promise<never> {
+    try {
+      await this.#machine.reconfigure(config)
+    } catch (cause) {
+      this.#machine.send({ type: 'STOP' })
+      throw notTakenBack(error, cause)
+    }
+    throw error
+  }
+
   async #takeSettings({ settings, author, config }: CheckedSettings): Promise<void> {
     const { id, createdAt } = this.#record
     const record = { id, settings, createdAt, ...(author === undefined ? {} : { author }) }
-    await this.#persistence.putSettings(record)
+    this.#machine.send({ type: 'SETTINGS_COMING' })
+    try {
+      await this.#persistence.putSettings(record)
+    } catch (error) {
+      this.#machine.send({ type: 'SETTINGS_KEPT' })
+      throw error
+    }
     const before = this.#stored.config?.kpis
     this.#record = record
     this.#stored = { config }
@@ -366,14 +390,21 @@ export class HostedPipeline {
 
   /** A line of the run that is on has met a log filter which ends it: as if its operator had. */
   #stopByFilter(runId: string, { level, component, message }: LogLine): void {
-    const { run } = this.#machine
-    if (run?.id !== runId || run.state === 'STOPPING' || run.state === 'ENDED') return
+    if (!this.#isOn(runId)) return
     const text = `stopped by a log filter, for this line of ${component === '' ? 'the run' : component}: ${level} ${message}`
     // Once the line itself is in the log.
     queueMicrotask(() => {
+      // One of several lines that come together stops it.
+      if (!this.#isOn(runId)) return
       this.run(runId)?.append([{ timestamp: Date.now(), level: 'STATE', component: '', message: text, fields: {} }])
       this.#machine.send({ type: 'STOP' })
     })
+  }
+
+  /** Whether a run is starting or running. */
+  #isOn(runId: string): boolean {
+    const { run } = this.#machine
+    return run?.id === runId && (run.state === 'STARTING' || run.state === 'RUNNING')
   }
 
   #plan(isAwaited: boolean): RunPlan {
@@ -403,6 +434,14 @@ function notReplaced(error: unknown): unknown {
   const failure = asServiceError(error)
   if (failure === undefined) return error
   const message = `${failure.message}; the settings stay as they were, and the pipeline is stopped`
+  return new ServiceError(failure.code, message, { cause: error })
+}
+
+/** The failure of an update whose settings could not be stored, `error`, and which the run did not give up again, for `cause`. */
+function notTakenBack(error: unknown, cause: unknown): unknown {
+  const failure = asServiceError(error)
+  if (failure === undefined) return error
+  const message = `${failure.message}; the settings stay as they were, and the pipeline is stopped: ${messageOf(cause)}`
   return new ServiceError(failure.code, message, { cause: error })
 }
 

@@ -1,5 +1,6 @@
 /** The runs of a pipeline that are remembered, and the last of them with their logs. */
 import type { ServiceError } from '../contract/errors.ts'
+import type { RunRecord } from '../store/runs.ts'
 import type { HostedRun } from './hosted-run.ts'
 
 /** Runs of a pipeline that are remembered. */
@@ -45,14 +46,25 @@ export class PipelineRuns {
     return run
   }
 
-  /** Keeps a run, the newest there is, at the cost of the oldest; returns the ids of those that are not remembered any more. */
+  /**
+   * Keeps a run, the newest there is, at the cost of the oldest; returns the ids of those that are not remembered any more. One whose end is not
+   * told yet, as that of a run which this one replaces, is kept until it is.
+   */
   add(run: HostedRun): readonly string[] {
     const { logs } = this.#options
     this.#ids.push(run.id)
     this.#kept.set(run.id, run)
     const oldest = this.#ids.at(-1 - logs)
-    if (oldest !== undefined) this.#forget(oldest, `those of the last ${logs} runs are`)
+    const isOn = oldest !== undefined && this.#kept.has(oldest) && this.#kept.get(oldest)?.record === undefined
+    if (oldest !== undefined && !isOn) this.#forget(oldest, this.#whyForgotten)
     return this.#ids.splice(0, Math.max(0, this.#ids.length - MAX_RUNS))
+  }
+
+  /** A run is over. */
+  end(record: RunRecord): void {
+    const { id } = record
+    this.#kept.get(id)?.end(record)
+    if (!this.#ids.slice(-this.#options.logs).includes(id)) this.#forget(id, this.#whyForgotten)
   }
 
   /** The pipeline is gone, and its logs with it: their followers' streams end. Resolves once they are off the disk. */
@@ -64,6 +76,10 @@ export class PipelineRuns {
   /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk. */
   async abandon(error: ServiceError): Promise<void> {
     await Promise.all([...this.#removals, ...[...this.#kept.values()].map((run) => run.abandon(error))])
+  }
+
+  get #whyForgotten(): string {
+    return `those of the last ${this.#options.logs} runs are`
   }
 
   #forget(id: string, why: string): void {

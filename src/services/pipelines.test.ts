@@ -78,13 +78,13 @@ let ids: number
 /** What went wrong in the background. */
 const failures: unknown[] = []
 
-async function open(): Promise<void> {
+async function open(runs = RUN_LOGS): Promise<void> {
   store = new Store(directory)
   pool = new ScriptedPool()
   clock = new SimulatedClock()
   service = new PipelinesService({
     registry: components,
-    runLogs: new RunLogs({ directory: join(directory, 'logs'), runs: RUN_LOGS, bytes: 1 << 20, onLost: lost }),
+    runLogs: new RunLogs({ directory: join(directory, 'logs'), runs, bytes: 1 << 20, onLost: lost }),
     trust: new Trust({ files: join(directory, 'files'), trusted: 'local', isHubServer: () => false }),
     node: { id: nodeId },
     store,
@@ -753,6 +753,73 @@ describe('update', () => {
     expect(await get(id)).toMatchObject({ jsonConfig: config(2), currentRun: { outcome: 'STOPPED' } })
   })
 
+  const full = () => Promise.reject(new NotStored('penstock.lmdb', 'no space left'))
+
+  test('a change that a run has taken over and that cannot be stored is taken back', async () => {
+    const { id } = await create()
+    await start(id)
+    const has: unknown[] = []
+    pool.last.reconfigured = async ({ components: { source } }) => {
+      has.push(source?.config.throughput_mbit)
+    }
+    const { put } = store.pipelines
+    store.pipelines.put = full
+    await expect(update(id, { jsonConfig: config(2) })).rejects.toThrow(NotStored)
+    store.pipelines.put = put
+    expect(has).toEqual([2, 1])
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), currentRun: { state: 'RUNNING' } })
+    await update(id, { jsonConfig: config(2) })
+    expect(has).toEqual([2, 1, 2])
+  })
+
+  test('a run that does not take it back is stopped, and the answer says so', async () => {
+    const { id } = await create()
+    await start(id)
+    pool.last.reconfigured = async ({ components: { source } }) => {
+      if (source?.config.throughput_mbit === 1) throw new Error('no room')
+    }
+    store.pipelines.put = full
+    await expect(update(id, { jsonConfig: config(2) })).rejects.toMatchObject({
+      code: 'RESOURCE_EXHAUSTED',
+      message: expect.stringMatching(/the settings stay as they were, and the pipeline is stopped: .*no room/),
+    })
+    expect(pool.last.asked).toEqual(['reconfigure', 'reconfigure', 'stop'])
+  })
+
+  test.each(['the restart policy', 'the start of the node'])(
+    'no run is made with the settings before while others are on their way to the disk: %s',
+    async (by) => {
+      const policies = { restartPolicy: { always: { maxRestarts: 0 } }, startupPolicy: { auto: {} } }
+      const { id } = await create(policies)
+      const isRestart = by === 'the restart policy'
+      if (isRestart) {
+        await start(id)
+        pool.last.end({ outcome: 'FAILED', error: 'no route' })
+        await settled()
+      }
+      const put = store.pipelines.put.bind(store.pipelines)
+      let write = () => {}
+      const isHeld = new Promise<void>((resolve) => {
+        write = resolve
+      })
+      store.pipelines.put = async (record) => {
+        await isHeld
+        await put(record)
+      }
+      const updated = update(id, { ...policies, jsonConfig: config(1, 300) })
+      await settle()
+      if (isRestart) clock.increment(1_000)
+      else service.startWithNode()
+      await settle()
+      write()
+      await updated
+      await settled()
+      expect(pool.runs).toHaveLength(isRestart ? 2 : 1)
+      expect(pool.last.options.config.components.source?.config).toMatchObject({ seed: 300 })
+      expect(await get(id)).toMatchObject({ jsonConfig: config(1, 300), currentRun: { id: pool.last.id } })
+    },
+  )
+
   /** Lets the run that is replaced end, so that the next one is made. */
   const replaced = async () => {
     await settled()
@@ -1177,6 +1244,56 @@ describe('runs', () => {
     await open(runs[1] as string)
     // Its pipeline is still found.
     expect((await service.handlers.getPipelineByRunId({ nodeId, id: runs[0] as string }, call)).pipeline?.id).toBe(id)
+  })
+
+  test('where one log is kept, a run that is replaced ends as any other before its own is forgotten', async () => {
+    await close()
+    await open(1)
+    const { id } = await create()
+    const runId = await start(id)
+    const [log, telemetry] = [new CollectingSink<LogStreamMessages>(), new CollectingSink<TelemetrySample>()]
+    await service.handlers.openLogStream({ nodeId, runId }, call, log)
+    await service.handlers.openTelemetryStream({ nodeId, runId }, call, telemetry)
+    const updated = update(id, { jsonConfig: config(1, 300), forceRestart: true })
+    await settled()
+    pool.last.end({ outcome: 'STOPPED' })
+    await updated
+    expect(telemetry.error).toMatchObject({ code: 'ABORTED' })
+    expect(log.messages.at(-1)?.messages[0]?.message).toBe('ended: STOPPED')
+    expect(log.error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('the last 1 runs') })
+    const again = service.handlers.openLogStream({ nodeId, runId }, call, new CollectingSink())
+    await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('who is still being sent past lines when a log goes is told so, as who follows it is', async () => {
+    const { id } = await create()
+    const runId = await start(id)
+    pool.last.log(Array.from({ length: 1_000 }, (_, i) => line(`${i}`)))
+    const sink = new CollectingSink<LogStreamMessages>()
+    sink.writable = false
+    const opened = service.handlers.openLogStream({ nodeId, runId, options: { lines: 1_000n } }, call, sink)
+    pool.last.end({ outcome: 'STOPPED' })
+    await settled()
+    await service.handlers.deletePipeline({ nodeId, id }, call)
+    sink.drain()
+    await opened
+    expect(sink.error).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('its pipeline was deleted'),
+    })
+  })
+
+  test('of several lines at once that a filter stops the run for, the first is told', async () => {
+    const log_filters = [{ level: 'WARN', actions: { actions: ['stop', 'log'] } }]
+    const jsonConfig = JSON.stringify({ engine_config: { ...JSON.parse(config()).engine_config, log_filters } })
+    const { id } = await create({ jsonConfig })
+    const runId = await start(id)
+    pool.last.log(['one', 'two', 'three'].map((message) => ({ ...line(message), level: 'WARN' })))
+    await settled()
+    const sink = new CollectingSink<LogStreamMessages>()
+    await service.handlers.openLogStream({ nodeId, runId, options: { lines: 10n } }, call, sink)
+    const told = sink.messages.flatMap(({ messages }) => messages.map(({ message }) => message))
+    expect(told).toEqual(['one', 'two', 'three', 'stopped by a log filter, for this line of c: WARN one'])
   })
 
   test('a node that closes stops its runs, and knows how they ended when it is back', async () => {

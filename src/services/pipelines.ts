@@ -151,7 +151,7 @@ export class PipelinesService implements PipelineHost {
 
   /** Starts the pipelines whose startup policy says so. */
   startWithNode(): void {
-    for (const hosted of this.#pipelines.values()) hosted.nodeUp()
+    for (const hosted of this.#pipelines.values()) void hosted.nodeUp()
   }
 
   /** Refuses further operations, stops every run and waits for its end. */

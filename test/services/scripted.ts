@@ -1,5 +1,6 @@
 /** What tests of services hold in their hands: runs that do what the test says. */
 
+import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
 import { counter, createRegion, MetricLayout } from '../../src/dataplane/engine/metrics.ts'
 import type { Capture, LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
 
@@ -18,7 +19,7 @@ export class ScriptedRun implements RunHandle {
   build!: () => void
   run!: () => void
   end!: (end: RunEnd) => void
-  reconfigured: () => Promise<void> = async () => {}
+  reconfigured: (config: PipelineConfig) => Promise<void> = async () => {}
 
   constructor(options: RunOptions, log: (lines: LogLine[]) => void) {
     this.id = options.runId
@@ -58,9 +59,9 @@ export class ScriptedRun implements RunHandle {
     throw new Error('a scripted run has no packets')
   }
 
-  reconfigure(): Promise<void> {
+  reconfigure(config: PipelineConfig): Promise<void> {
     this.asked.push('reconfigure')
-    return this.reconfigured()
+    return this.reconfigured(config)
   }
 }
 
