@@ -33,10 +33,10 @@ export class Fanout<M> {
     const outbox = new Outbox(sink, this.#policy)
     this.#outboxes.add(outbox)
     if (first !== undefined) outbox.push(first)
-    if (this.#end !== undefined) outbox.end(this.#end.error)
     sink.onClose(() => {
       if (this.#outboxes.delete(outbox) && this.#outboxes.size === 0) this.#idle?.()
     })
+    if (this.#end !== undefined) outbox.end(this.#end.error)
   }
 
   /** Sends `message` to every subscriber; it must not change afterwards. */

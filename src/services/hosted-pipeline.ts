@@ -123,6 +123,11 @@ export class HostedPipeline {
     return this.#runs.ids
   }
 
+  /** Of those whose logs are kept. */
+  get loggedRunIds(): readonly string[] {
+    return this.#runs.logged
+  }
+
   /** A run whose log is kept. */
   run(id: string): HostedRun | undefined {
     return this.#runs.get(id)

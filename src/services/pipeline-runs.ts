@@ -36,11 +36,16 @@ export class PipelineRuns {
     return this.#ids
   }
 
+  /** Of those whose logs are kept, oldest first. */
+  get logged(): readonly string[] {
+    return this.#ids.slice(-this.#options.logs)
+  }
+
   /** A run whose log is kept. */
   get(id: string): HostedRun | undefined {
     const kept = this.#kept.get(id)
     if (kept !== undefined) return kept
-    if (!this.#ids.slice(-this.#options.logs).includes(id)) return undefined
+    if (!this.logged.includes(id)) return undefined
     const run = this.#options.earlier(id)
     if (run !== undefined) this.#kept.set(id, run)
     return run
@@ -64,12 +69,12 @@ export class PipelineRuns {
   end(record: RunRecord): void {
     const { id } = record
     this.#kept.get(id)?.end(record)
-    if (!this.#ids.slice(-this.#options.logs).includes(id)) this.#forget(id, this.#whyForgotten)
+    if (!this.logged.includes(id)) this.#forget(id, this.#whyForgotten)
   }
 
   /** The pipeline is gone, and its logs with it: their followers' streams end. Resolves once they are off the disk. */
   async forget(): Promise<void> {
-    for (const id of this.#ids.slice(-this.#options.logs)) this.#forget(id, 'its pipeline was deleted')
+    for (const id of this.logged) this.#forget(id, 'its pipeline was deleted')
     await Promise.all(this.#removals)
   }
 

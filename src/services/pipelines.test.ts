@@ -1,6 +1,6 @@
 /** The pipelines service on a real store and a simulated clock; runs are scripted, so that every moment of them can be held. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -1244,6 +1244,21 @@ describe('runs', () => {
     await open(runs[1] as string)
     // Its pipeline is still found.
     expect((await service.handlers.getPipelineByRunId({ nodeId, id: runs[0] as string }, call)).pipeline?.id).toBe(id)
+  })
+
+  test('where fewer logs are kept than before, those of the other runs are off the disk once the node is up', async () => {
+    const { id } = await create()
+    const runs: string[] = []
+    for (let i = 0; i < RUN_LOGS; i++) {
+      runs.push(await start(id))
+      pool.last.end({ outcome: 'COMPLETED' })
+      await settled()
+    }
+    await close()
+    const logs = () => readdirSync(join(directory, 'logs')).sort()
+    expect(logs()).toEqual(runs.map((run) => `${run}.jsonl`).sort())
+    await open(1)
+    expect(logs()).toEqual([`${runs.at(-1)}.jsonl`])
   })
 
   test('where one log is kept, a run that is replaced ends as any other before its own is forgotten', async () => {

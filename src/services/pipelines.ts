@@ -146,7 +146,9 @@ export class PipelinesService implements PipelineHost {
       const hosted = this.#host(record, own)
       for (const id of hosted.runIds) this.#pipelineOfRun.set(id, hosted)
     }
-    await this.runLogs.removeOthers(new Set(this.#pipelineOfRun.keys())).catch(this.#onError)
+    // Where fewer are kept than before, some are of runs that are remembered.
+    const logged = [...this.#pipelines.values()].flatMap(({ loggedRunIds }) => loggedRunIds)
+    await this.runLogs.removeOthers(new Set(logged)).catch(this.#onError)
   }
 
   /** Starts the pipelines whose startup policy says so. */
