@@ -1,12 +1,15 @@
 /** Components for tests of the engine in real threads: they misbehave on request, fill the slab, watch the timers, take their time. */
 import { Type } from '@sinclair/typebox'
 
+/** More than may be logged in the two seconds that they may fall into. */
+const MANY_LINES = 25_000
+
 const port = (kind) => Type.String({ port: kind, proto: 'string', minLength: 1 })
 
 /**
  * Passes packets on with `mark` as their last byte. '!' as the first byte makes it throw, '.' ends the run, '-' ends it with
- * an error, '*' with a FATAL line behind many others, '?' never comes back, '%' ends the thread. The marks above 253 are not taken by
- * one that runs; 255 not even given back.
+ * an error, '*' with a FATAL line behind many others, '?' never comes back, '%' ends the thread, '#' has it log more than a run may in a
+ * second, and go on. The marks above 253 are not taken by one that runs; 255 not even given back.
  */
 const trigger = {
   key: 'test_trigger',
@@ -37,6 +40,7 @@ const trigger = {
             for (let line = 0; line < 1200; line++) log('DEBUG', 'told to say too much')
             log('FATAL', 'told to end with a FATAL line')
           }
+          if (first === '#') for (let line = 0; line < MANY_LINES; line++) log('DEBUG', 'told to say far too much')
           if (first === '%') process.exit(7)
           while (first === '?');
           packets.data[packets.offset[packet] + packets.length[packet] - 1] = mark

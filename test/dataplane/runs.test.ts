@@ -221,6 +221,23 @@ describe('ending', () => {
       expect(lines.length).toBeGreaterThan(400)
     }))
 
+  it('by a stop, told as other lines of the run itself whatever was logged; what was left out is counted, though nothing follows', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer))
+      const told = () => {
+        const lines = run.log.filter(({ component }) => component === 'trigger').length
+        return run.log.reduce((sum, { fields }) => sum + Number(fields.dropped ?? 0), lines)
+      }
+      await peer.send(run.port('front'), '#')
+      await until(() => told() === 25_000)
+      expect(run.log.some(({ fields }) => fields.dropped !== undefined)).toBe(true)
+      await peer.send(run.port('front'), '#')
+      await peer.hears(2)
+      await run.stop()
+      expect(told()).toBe(50_000)
+      expect(run.log.at(-1)?.message).toBe('ended: STOPPED')
+    }))
+
   it('by the death of its thread: FAILED with the cause, what it held is closed, other runs go on', () =>
     withPeer(async (peer) => {
       const [dying, good] = [await start(forward(peer)), await start(forward(peer))]

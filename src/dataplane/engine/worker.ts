@@ -101,26 +101,38 @@ class LogLineSender {
   write(level: LogLevel, component: string, message: string, fields: LogLine['fields'] = {}): void {
     // STATE lines tell what the run does; they are never filtered.
     if (level !== 'STATE' && LEVELS.indexOf(level) < this.threshold) return
-    const timestamp = native.unixTime() / 1e6
-    const window = Math.floor(timestamp / 1000)
+    const timestamp = this.enterWindow()
     const { lines } = this
-    if (window !== this.window) {
-      if (this.suppressed > 0) {
-        const text = `${this.suppressed} log lines were dropped: more than ${MAX_LINES_PER_SECOND} in one second`
-        lines.push({ timestamp, level: 'WARN', component: '', message: text, fields: { dropped: this.suppressed } })
-      }
-      this.window = window
-      this.sent = 0
-      this.suppressed = 0
-    }
-    // A line that ends the run is always told.
-    if (this.sent++ < MAX_LINES_PER_SECOND || level === 'FATAL')
+    // What the run does, and a line that ends it, is always told.
+    if (this.sent++ < MAX_LINES_PER_SECOND || level === 'STATE' || level === 'FATAL')
       lines.push({ timestamp, level, component, message, fields })
     else this.suppressed++
     if (level === 'STATE' || level === 'FATAL' || lines.length >= MAX_LINES_PER_MESSAGE) this.flush()
   }
 
+  /** The time now, milliseconds since the Unix epoch; what was dropped in the second before is told. */
+  private enterWindow(): number {
+    const timestamp = native.unixTime() / 1e6
+    const window = Math.floor(timestamp / 1000)
+    if (window === this.window) return timestamp
+    this.tellSuppressed(timestamp)
+    this.window = window
+    this.sent = 0
+    return timestamp
+  }
+
+  /** Says how many lines were dropped and not told of yet, if any were. */
+  tellSuppressed(timestamp = native.unixTime() / 1e6): void {
+    const dropped = this.suppressed
+    if (dropped === 0) return
+    this.suppressed = 0
+    const message = `${dropped} log lines were dropped: more than ${MAX_LINES_PER_SECOND} in one second`
+    this.lines.push({ timestamp, level: 'WARN', component: '', message, fields: { dropped } })
+  }
+
   flush(): void {
+    // No other line may follow for long.
+    if (this.suppressed > 0) this.enterWindow()
     const { lines } = this
     if (lines.length === 0) return
     this.lines = []
@@ -209,6 +221,7 @@ class Run implements LoopHost {
     }
     this.publish()
     this.io.detach()
+    this.log.tellSuppressed()
     const { message, fields } = lastWords(outcome)
     this.log.write('STATE', '', message, fields)
     return outcome
