@@ -461,6 +461,21 @@ describe('start', () => {
     expect(await get(kept.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
 
+  test('unset cpuPin, a run that takes the place of another: what that one had is free', async () => {
+    const made: string[] = []
+    for (const _ of pool.cpus) {
+      made.push((await create()).id)
+      await start(made.at(-1) as string)
+    }
+    const last = pool.last
+    expect(last.options.cpu).toBe(0)
+    const updated = update(made.at(-1) as string, { jsonConfig: config(1, 300), forceRestart: true })
+    await settled()
+    last.end({ outcome: 'STOPPED' })
+    await updated
+    expect(pool.last.options.cpu).toBe(0)
+  })
+
   test('unset cpuPin: the CPU thread with the fewest runs', async () => {
     const cpus: (number | undefined)[] = []
     for (const cpuPin of [undefined, undefined, 1, undefined, undefined, undefined]) {

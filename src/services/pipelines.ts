@@ -264,11 +264,11 @@ export class PipelinesService implements PipelineHost {
 
   // What hosted pipelines need of their node.
 
-  /** The CPU thread with the fewest runs; of several the highest, as the lowest has the machine's own work more often. */
-  leastLoadedCpu(): number {
+  /** The CPU thread with the fewest runs of other pipelines; of several the highest, as the lowest has the machine's own work more often. */
+  leastLoadedCpu(pipelineId: string): number {
     const load = this.cpus.map(() => 0)
-    for (const { cpu } of this.#pipelines.values()) {
-      const index = cpu === undefined ? -1 : this.cpus.indexOf(cpu)
+    for (const { id, cpu } of this.#pipelines.values()) {
+      const index = cpu === undefined || id === pipelineId ? -1 : this.cpus.indexOf(cpu)
       if (index >= 0) load[index]!++
     }
     return this.cpus[load.lastIndexOf(Math.min(...load))] as number

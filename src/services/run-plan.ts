@@ -20,7 +20,7 @@ export function planRun(
   run: HostedRun,
   follows?: string,
 ): Omit<RunPlan, 'isAwaited'> {
-  const cpu = settings.cpuPin ?? host.leastLoadedCpu()
+  const cpu = settings.cpuPin ?? host.leastLoadedCpu(run.pipelineId)
   const handler = stored.config?.lifecycle
   const options = (): RunPlan['options'] => {
     if (stored.config === null) return { runId: run.id, problem: stored.problem }
