@@ -450,8 +450,8 @@ describe('every event in every state', () => {
       STOP: ['stopped', 'restartCancelled'],
       RESTART: ['starting', 'runChanged'],
       ABANDON: null,
-      // They want no restart.
       SETTINGS_COMING: ['backingOff'],
+      // They want no restart.
       SETTINGS: ['stopped', 'restartCancelled'],
       SETTINGS_KEPT: ['backingOff'],
       RECONFIGURE: ['backingOff', 'reconfigureEnded'],
@@ -472,8 +472,8 @@ describe('every event in every state', () => {
       STOP: ['stopped', 'restartCancelled'],
       RESTART: ['starting', 'runChanged'],
       ABANDON: null,
-      // They want no restart.
       SETTINGS_COMING: ['due'],
+      // They want no restart.
       SETTINGS: ['stopped', 'restartCancelled'],
       SETTINGS_KEPT: ['starting', 'runChanged'],
       RECONFIGURE: ['due', 'reconfigureEnded'],

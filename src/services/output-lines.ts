@@ -1,5 +1,6 @@
 /** What a command prints, cut into lines for the log of a run. */
 import type { Readable } from 'node:stream'
+import { cutAt } from '../text/characters.ts'
 
 /** Longest line, characters; what is longer is cut into several. */
 const MAX_LINE_LENGTH = 4_096
@@ -52,15 +53,21 @@ export function readLines(stream: Readable, allowance: LineAllowance, line: (tex
   const tell = (text: string) => {
     if (allowance.take()) line(text)
   }
+  /** Tells what stands in front of what does not fit into one line with it; returns that. */
+  const tellPart = (text: string): string => {
+    const end = cutAt(text, MAX_LINE_LENGTH)
+    tell(text.slice(0, end))
+    return text.slice(end)
+  }
   stream.setEncoding('utf8')
   stream.on('data', (text: string) => {
     const lines = (rest + text).split('\n')
     rest = lines.pop() as string
     for (const each of lines) {
-      const whole = each.replace(/\r$/, '')
-      for (let at = 0; at === 0 || at < whole.length; at += MAX_LINE_LENGTH) tell(whole.slice(at, at + MAX_LINE_LENGTH))
+      let left = tellPart(each.replace(/\r$/, ''))
+      while (left !== '') left = tellPart(left)
     }
-    for (; rest.length > MAX_LINE_LENGTH; rest = rest.slice(MAX_LINE_LENGTH)) tell(rest.slice(0, MAX_LINE_LENGTH))
+    while (rest.length > MAX_LINE_LENGTH) rest = tellPart(rest)
   })
   stream.on('end', () => {
     if (rest !== '') tell(rest)

@@ -7,6 +7,7 @@ import type { Hook, LifecycleCommand, LifecycleHandler } from '../dataplane/engi
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { native } from '../dataplane/native/native.ts'
 import { makeDirectoryAsync } from '../make-directory.ts'
+import { cutAt } from '../text/characters.ts'
 import { messageOf } from '../text/error-message.ts'
 import { LineAllowance, readLines } from './output-lines.ts'
 import { MAX_TIMEOUT_MS } from './pipelines-settings.ts'
@@ -195,7 +196,9 @@ export class RunCommands implements RunHooks {
 
 function told(cmd: string): string {
   const [line = ''] = cmd.split('\n')
-  return line.length === cmd.length && line.length <= MAX_TOLD_LENGTH ? line : `${line.slice(0, MAX_TOLD_LENGTH)}…`
+  return line.length === cmd.length && line.length <= MAX_TOLD_LENGTH
+    ? line
+    : `${line.slice(0, cutAt(line, MAX_TOLD_LENGTH))}…`
 }
 
 function faultOf(code: number | null, signal: NodeJS.Signals | null): Fault {

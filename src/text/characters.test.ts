@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLonger } from './characters.ts'
+import { cutAt, isLonger } from './characters.ts'
 
 test.each([
   ['', 0, false],
@@ -14,4 +14,14 @@ test.each([
   ['\ud83d\ud83d', 2, false],
 ])('%j, %d at most: %j', (text, most, longer) => {
   expect(isLonger(text, most)).toBe(longer)
+})
+
+test.each([
+  ['abc', 3, 3],
+  ['abcd', 3, 3],
+  ['a😀', 3, 3],
+  ['a😀b', 2, 1],
+  ['a😀b', 3, 3],
+])('%j, cut to %d places at most: %d', (text, most, at) => {
+  expect(cutAt(text, most)).toBe(at)
 })

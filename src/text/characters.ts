@@ -8,3 +8,11 @@ export function isLonger(text: string, most: number): boolean {
   for (const _ of text) if (++count > most) return true
   return false
 }
+
+/** Where to cut `text` so that its first part has `most` places of a JavaScript string at most, and no character is in halves. */
+export function cutAt(text: string, most: number): number {
+  if (text.length <= most) return text.length
+  const last = text.charCodeAt(most - 1)
+  const isFirstHalf = last >= 0xd800 && last < 0xdc00
+  return isFirstHalf ? most - 1 : most
+}
