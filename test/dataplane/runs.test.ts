@@ -229,12 +229,12 @@ describe('ending', () => {
         return run.log.reduce((sum, { fields }) => sum + Number(fields.dropped ?? 0), lines)
       }
       await peer.send(run.port('front'), '#')
-      await until(() => told() === 25_000)
+      await until(() => told() === 100_000)
       expect(run.log.some(({ fields }) => fields.dropped !== undefined)).toBe(true)
       await peer.send(run.port('front'), '#')
       await peer.hears(2)
       await run.stop()
-      expect(told()).toBe(50_000)
+      expect(told()).toBe(200_000)
       expect(run.log.at(-1)?.message).toBe('ended: STOPPED')
     }))
 
