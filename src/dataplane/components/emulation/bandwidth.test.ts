@@ -505,6 +505,25 @@ describe('bandwidth_limit_dynamic', () => {
     bench.stop()
   })
 
+  test('a chain of its own flows under a clock late by several phases: each packet crosses twice, in order, and the phase that holds has its bandwidth', () => {
+    const slower = [8, 4, 2, 1].map((bandwidth_limit_mbit, i) => ({
+      duration: i < 3 ? 3 : 1_000_000,
+      bandwidth_limit_mbit,
+    }))
+    const bench = drive({ link: { bandwidth_limit_dynamic: { flows, phases: slower } } })
+    bench.send('in', burst(20))
+    // 3, 1.5 and 0.75 packets, and at 1 Mbit/s what is left of the sixth, three quarters, until 15 ms.
+    bench.simulation.clock.advanceTo(14e6)
+    bench.advance(0)
+    expect(bench.metrics().link).toMatchObject({ flows_0_output_packets: 5, queued_packets: 20, phase: 3 })
+    bench.advance(1e9)
+    const out = bench.received('out')
+    expect(out.map(({ bytes }) => tagOf(bytes))).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    // 8 ms each: of the 15 left of the first time over the link the first until 15 ms, then the 20 of the second time.
+    expect(out.map(({ time }) => time / 1e6)).toEqual(Array.from({ length: 20 }, (_, n) => 15 + 14 * 8 + (n + 1) * 8))
+    bench.stop()
+  })
+
   test('a whole batch that comes in again under a late clock crosses at the bandwidth of then', () => {
     const late = [
       { duration: 10, bandwidth_limit_mbit: 64 },

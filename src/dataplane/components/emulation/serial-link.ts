@@ -128,8 +128,11 @@ export class SerialLink {
       outlets[flow].push(handle)
       this.next()
     }
-    this.releasing = false
+    const isFree = queue.length === 0
+    // Still letting out: what comes in again must not have others follow into the batch that is on its way.
     if (last >= 0) outlets[last].flush()
+    this.releasing = false
+    if (isFree && queue.length > 0) this.put(queue.handle, this.due)
   }
 
   /** Passes on the notifications that are first now, then puts the packet behind them on the link from `due`. */
