@@ -33,6 +33,18 @@ test('components whose configuration is the same are left alone', () => {
   expect([have, handed]).toEqual([{ a: 2, b: 1, c: 3 }, ['a', 'c']])
 })
 
+test('so are those whose fields are only written in another order', () => {
+  const handed: string[] = []
+  const written = (config: Record<string, unknown>) => ({ a: { key: 'any', config } })
+  takeOver(
+    written({ flows: [{ input: 'in', output: 'out' }], closed: true }),
+    written({ closed: true, flows: [{ output: 'out', input: 'in' }] }),
+    (name) => handed.push(name),
+    () => {},
+  )
+  expect(handed).toEqual([])
+})
+
 test('when one refuses, it and those before it get back what they had', () => {
   const { have, handed, refused, stuck } = change({ a: 2, b: 2, c: 2 }, { b: [2] })
   expect([have, handed]).toEqual([{ a: 1, b: 1, c: 1 }, ['a', 'b', 'b', 'a']])

@@ -1,4 +1,5 @@
 /** A change of live fields, handed to the components of a graph: by all of them, or by none. */
+import { isDeepStrictEqual } from 'node:util'
 import type { ComponentConfig } from './config.ts'
 
 type Components = Readonly<Record<string, ComponentConfig>>
@@ -15,7 +16,7 @@ export function takeOver(old: Components, next: Components, hand: Hand, stuck: (
   const handed: string[] = []
   try {
     for (const [name, { config }] of Object.entries(next)) {
-      if (JSON.stringify(old[name]?.config) === JSON.stringify(config)) continue
+      if (isDeepStrictEqual(old[name]?.config, config)) continue
       handed.push(name)
       hand(name, config)
     }

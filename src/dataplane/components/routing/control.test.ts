@@ -167,6 +167,23 @@ describe('notification_injector', () => {
     bench.stop()
   })
 
+  test('the same, written in another order beside a change of something else, injects nothing', () => {
+    const notification = { type: 'RESET', interval_ms: 1000 }
+    const bench = drive({
+      inject: { notification_injector: { flows, notification } },
+      gate: { gate: { flows: [{ input: 'out', output: 'end' }], closed: false } },
+    })
+    bench.advance(500 * MS)
+    bench.reconfigure({
+      inject: { notification_injector: { notification: { interval_ms: 1000, type: 'RESET' }, flows } },
+      gate: { gate: { flows: [{ input: 'out', output: 'end' }], closed: true } },
+    })
+    expect(bench.notifications('out2')).toEqual([])
+    bench.advance(500 * MS)
+    expect(bench.notifications('out2')).toEqual(['RESET'])
+    bench.stop()
+  })
+
   test('what is pending in an encoder leaves', () => {
     const bench = drive({
       ...inject({ type: 'FLUSH', interval_ms: 20 }),
