@@ -158,6 +158,20 @@ describe('traffic_sink', () => {
     bench.stop()
   })
 
+  test('a flow that was finished is so no longer when the timeout is raised over its silence, and once more when that is over', () => {
+    const bench = sink({ timeout_ms: 500 })
+    bench.send('in', probe(0))
+    bench.advance(600e6)
+    expect(of(bench)).toMatchObject({ finished: 1, finished_flows: 1 })
+    bench.reconfigure({ sink: { traffic_sink: { input: 'in', timeout_ms: 2000 } } })
+    expect(of(bench)).toMatchObject({ finished: 0, finished_flows: 0 })
+    bench.advance(1400e6 - 1)
+    expect(of(bench)).toMatchObject({ finished: 0, finished_flows: 0 })
+    bench.advance(1)
+    expect(of(bench)).toMatchObject({ finished: 1, finished_flows: 1 })
+    bench.stop()
+  })
+
   test('a time with a fraction, of which the sum with the timeout is rounded down: the flow is finished when it is due', () => {
     const bench = sink({ timeout_ms: 10_000 })
     bench.advance(12_000_000_000.062502)

@@ -97,23 +97,26 @@ export const trafficSink = defineComponent({
       flows.delete(oldest)
     }
 
-    /** Marks what has been silent too long, and waits for the next flow that may be. */
+    /** Marks what has been silent too long, and what no longer is by a longer timeout; waits for the next flow that may be. */
     function endSilentFlows(): void {
       const { now } = clock
       let next = Number.POSITIVE_INFINITY
       for (const [id, candidate] of flows) {
-        if (candidate.finished) continue
         // The sum by which the timer is set: of times with fractions the difference may be rounded to less than `timeout` when it is due.
-        if (now < candidate.last + timeout) next = Math.min(next, candidate.last)
-        else {
+        if (now < candidate.last + timeout) {
+          next = Math.min(next, candidate.last)
+          candidate.finished = false
+        } else if (!candidate.finished) {
           candidate.finished = true
           const { unique, lost, duplicate, reordered } = candidate
           const text = `flow ${id.toString(16).padStart(8, '0')} finished: ${unique} packets, ${lost} lost`
           log('INFO', text, { source: id, packets: unique, lost, duplicate, reordered })
         }
       }
-      if (now < lastArrival + timeout) next = Math.min(next, lastArrival)
-      else if (metrics.finished.value === 0) {
+      if (now < lastArrival + timeout) {
+        next = Math.min(next, lastArrival)
+        metrics.finished.set(0)
+      } else if (metrics.finished.value === 0) {
         metrics.finished.set(1)
         log('INFO', `no packet for ${timeout / NS_PER_MS} ms: finished`)
       }
