@@ -3,7 +3,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { RunEnd } from '../../src/dataplane/engine/run.ts'
 import { Simulation } from '../../src/dataplane/engine/simulate.ts'
 import type { Pipeline } from '../harness/component.ts'
-import { configure, registry, startRun, testPool } from './running.ts'
+import { until } from '../harness/waiting.ts'
+import { configure, Peer, registry, startRun, testPool } from './running.ts'
 
 const pool = testPool()
 afterAll(() => pool.close())
@@ -74,4 +75,38 @@ it.each<[string, Record<string, unknown>]>([
     end: { test_attendance: { input: 'c', total: 100 } },
   })
   expect(came).toBe('1'.repeat(100))
+})
+
+it('in a run that is idle the metrics say which phase holds, whether there is a burst, and a rate that falls', async () => {
+  const intervals = [300, 1_000_000]
+  const phases = intervals.map((duration) => ({ duration, loss_probability: 0 }))
+  const run = await startRun(pool, {
+    front: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+    rate: { bandwidth_tracker: { input: 'a', output: 'b', window_ms: 1500, buckets: 3 } },
+    loss: { loss_dynamic: { flows: [{ input: 'b', output: 'c' }], phases } },
+    sequence: { uniform_loss_sequencer: { input: 'c', output: 'd', loss_probs: [0, 0], intervals } },
+    delay: { delay_fixed_sequencer: { input: 'd', output: 'e', delays: [0, 0], intervals } },
+    bursts: { timed_burst_loss: { input: 'e', output: 'f', interval_ms: 300, burst_packets: 1 } },
+    back: { udp_remote: { input: 'f' } },
+  })
+  const peer = await Peer.open()
+  const send = () => peer.send(run.port('front'), Buffer.alloc(1000))
+  const of = (component: string) => run.metrics()[component]
+  try {
+    for (const component of ['loss', 'sequence', 'delay']) {
+      await until(() => of(component).phase === 1, `the second phase of "${component}"`)
+    }
+    await until(() => of('bursts').bursting === 1, 'a burst')
+    await send()
+    await until(() => of('bursts').emulated_loss === 1, 'the packet that ends it')
+    await until(() => of('bursts').bursting === 1, 'the next one')
+    await until(async () => {
+      await send()
+      return of('rate').bytes_per_second > 0
+    }, 'packets in the rate')
+    await until(() => of('rate').bytes_per_second === 0, 'a rate of 0')
+  } finally {
+    await run.stop()
+    peer.close()
+  }
 })

@@ -1,4 +1,8 @@
 /** Timers of a run: a binary heap of reusable timer objects, ordered by due time, then by arming order. */
+import { NS_PER_MS } from './clock.ts'
+
+/** How often a timer fires at most that has no other work than to have gauges shown that change by time alone: telemetry takes no more. */
+export const GAUGE_NS = 100 * NS_PER_MS
 
 /** Made once by a component, armed as often as it likes; arming, cancelling and firing allocate nothing. */
 export class Timer {

@@ -28,10 +28,7 @@ export class PhasedDelay {
   }
 
   private follow(): void {
-    if (this.phases.follow()) this.adopt()
-  }
-
-  private adopt(): void {
+    this.phases.follow()
     const { delay, jitter } = this.phases.present
     this.model.delay = delay
     this.model.jitter = jitter
@@ -39,7 +36,7 @@ export class PhasedDelay {
 
   /** Index of the phase that holds now. */
   get index(): number {
-    this.follow()
+    this.phases.follow()
     return this.phases.index
   }
 
@@ -58,6 +55,5 @@ export class PhasedDelay {
   /** As `Phases.change`. */
   change(list: readonly DelayPhase[], repeat: boolean): void {
     this.phases.change(list, repeat)
-    this.adopt()
   }
 }

@@ -19,24 +19,21 @@ export class PhasedLoss implements LossModel {
     this.loss = new UniformLoss(list[0].probability, random)
   }
 
-  private follow(): void {
-    if (this.phases.follow()) this.loss.probability = this.phases.present.probability
-  }
-
   spares(count: number): number {
-    this.follow()
+    this.phases.follow()
+    // Here alone: what is drawn of a seed follows from the packets, not from when somebody looks at the metrics.
+    this.loss.probability = this.phases.present.probability
     return this.loss.spares(count)
   }
 
   /** Index of the phase that holds now. */
   get index(): number {
-    this.follow()
+    this.phases.follow()
     return this.phases.index
   }
 
   /** As `Phases.change`. */
   change(list: readonly LossPhase[], repeat: boolean): void {
     this.phases.change(list, repeat)
-    this.loss.probability = this.phases.present.probability
   }
 }

@@ -2,7 +2,7 @@
 import type { RunClock } from '../../engine/clock.ts'
 import type { Fault } from '../../engine/component.ts'
 import { Bool, Int32Milliseconds, List } from '../../engine/schema.ts'
-import type { Timer } from '../../engine/timers.ts'
+import { GAUGE_NS, type Timer } from '../../engine/timers.ts'
 
 export interface PhasesContext {
   readonly clock: RunClock
@@ -33,7 +33,7 @@ export class Phases<T extends Phase> {
   /**
    * The first phase begins in the first breath. After the last comes the first again, or with `repeat` false the last holds for good.
    * `enter` is called whenever a phase begins, the first included, by a timer if nobody asks, and when the last one holds for good
-   * from then on. Without it somebody has to ask, and no timer wakes the run in between.
+   * from then on. Without it somebody has to ask; of a run in which nobody does a timer has the metrics say what holds, not in every phase.
    */
   constructor(context: PhasesContext, list: readonly T[], repeat: boolean, enter: (() => void) | null = null) {
     this.clock = context.clock
@@ -54,14 +54,13 @@ export class Phases<T extends Phase> {
     return this.list[this.index]
   }
 
-  /** Brings `index` up to the present; false when nothing has changed since. */
-  follow(): boolean {
+  /** Brings `index` up to the present. */
+  follow(): void {
     const { now } = this.clock
-    if (now < this.end) return false
+    if (now < this.end) return
     if (this.begun) this.move(now)
     else this.begin(now)
     this.arm()
-    return true
   }
 
   private begin(now: number): void {
@@ -95,7 +94,8 @@ export class Phases<T extends Phase> {
   }
 
   private arm(): void {
-    if (this.enter && this.end < Number.POSITIVE_INFINITY) this.timer.at(this.end)
+    const { end, enter, clock, timer } = this
+    if (end < Number.POSITIVE_INFINITY) timer.at(enter ? end : Math.max(end, clock.now + GAUGE_NS))
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Bursts of loss at intervals of time. */
 import type { RunClock } from '../../engine/clock.ts'
+import { GAUGE_NS, type Timer } from '../../engine/timers.ts'
 import type { LossModel } from './loss-models.ts'
 import type { PhasesContext } from './phases.ts'
 
@@ -15,6 +16,8 @@ export interface TimedBurstsParameters {
 /** An interval without loss, from the first breath of the run, then a burst that loses every packet, then the interval again. */
 export class TimedBursts implements LossModel {
   private readonly clock: RunClock
+  /** Where no packet comes the metrics are to say all the same whether there is a burst. */
+  private readonly timer: Timer
   private parameters: TimedBurstsParameters
   private begun = false
   private inBurst = false
@@ -26,7 +29,16 @@ export class TimedBursts implements LossModel {
   constructor(context: PhasesContext, parameters: TimedBurstsParameters) {
     this.clock = context.clock
     this.parameters = parameters
-    context.timer(() => this.follow()).at(this.clock.now)
+    this.timer = context.timer(() => {
+      this.follow()
+      this.arm()
+    })
+    this.timer.at(this.clock.now)
+  }
+
+  private arm(): void {
+    const { since, length, clock, timer } = this
+    if (length < Number.POSITIVE_INFINITY) timer.at(Math.max(since + length, clock.now + GAUGE_NS))
   }
 
   /** How long an interval, or a burst, lasts by time, ns. */
@@ -62,10 +74,7 @@ export class TimedBursts implements LossModel {
 
   spares(count: number): number {
     if (count === 0 || !this.bursting) return count
-    if (++this.lost >= this.parameters.packets) {
-      this.inBurst = false
-      this.since = this.clock.now
-    }
+    if (++this.lost >= this.parameters.packets) this.endBurst()
     return 0
   }
 
@@ -73,10 +82,14 @@ export class TimedBursts implements LossModel {
   change(parameters: TimedBurstsParameters): void {
     if (this.begun) this.follow()
     this.parameters = parameters
-    if (this.inBurst && this.lost >= parameters.packets) {
-      this.inBurst = false
-      this.since = this.clock.now
-    }
+    if (this.inBurst && this.lost >= parameters.packets) this.endBurst()
     this.since = Math.max(this.since, this.clock.now - this.length)
+    if (this.begun) this.arm()
+  }
+
+  private endBurst(): void {
+    this.inBurst = false
+    this.since = this.clock.now
+    this.arm()
   }
 }

@@ -4,6 +4,7 @@ import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, gauge } from '../../engine/metrics.ts'
 import { Input, Milliseconds, Output, Uint32, ZERO_UNSET } from '../../engine/schema.ts'
+import { GAUGE_NS } from '../../engine/timers.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 /** Most parts of a window. */
@@ -36,12 +37,20 @@ export const bandwidthTracker = defineComponent({
   },
   live: ['window_ms', 'buckets'],
   passes: true,
-  create(initial, { clock, outlets, metrics }) {
+  create(initial, { clock, outlets, metrics, timer }) {
     const windowOf = ({ window_ms, buckets }: Static<typeof config>) =>
       new SlidingWindow(window_ms * NS_PER_MS, buckets, clock.now)
+    const stepOf = ({ window_ms, buckets }: Static<typeof config>) =>
+      Math.max((window_ms * NS_PER_MS) / buckets, GAUGE_NS)
     let window = windowOf(initial)
+    let step = stepOf(initial)
+    // Has the rate shown as it falls where nothing else wakes the run.
+    const slide = timer(() => {
+      if (!window.isEmpty(clock.now)) slide.at(clock.now + step)
+    })
     return {
       input(batch) {
+        if (!slide.armed) slide.at(clock.now + step)
         window.add(batch.bytes, clock.now)
         metrics.total_bytes.add(batch.bytes)
         outlets.output.send(batch)
@@ -49,7 +58,10 @@ export const bandwidthTracker = defineComponent({
       observe: () => metrics.bytes_per_second.set(window.rate(clock.now) * NS_PER_S),
       reconfigure(next) {
         window = windowOf(next)
+        step = stepOf(next)
+        if (slide.armed) slide.at(clock.now + step)
       },
+      stop: () => slide.cancel(),
     }
   },
 })

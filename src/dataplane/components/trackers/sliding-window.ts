@@ -29,6 +29,12 @@ export class SlidingWindow {
     return this.current === 0 ? 0 : this.total / (Math.min(this.current, this.sums.length) * this.width)
   }
 
+  /** Whether nothing of the window as of `now` has happened, nor of the present bucket. */
+  isEmpty(now: number): boolean {
+    this.advance(now)
+    return this.total === 0 && this.open === 0
+  }
+
   private advance(now: number): void {
     const { sums } = this
     const bucket = Math.floor((now - this.start) / this.width)
