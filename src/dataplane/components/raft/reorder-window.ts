@@ -9,6 +9,10 @@ const MASK = PLACES - 1
 /** How far out of reach a piece may be for the window to move on to it, at the cost of those that it leaves behind. */
 const MAX_MOVE = 1024
 
+/** Where a window begins that has `sequence` and up to `behind` before it: as many as it has room for. */
+export const firstOf = (sequence: number, behind = MAX_AHEAD): number =>
+  (sequence - Math.min(behind, MAX_AHEAD - 1)) | 0
+
 /** What is known of a sequence. */
 export const MISSING = 0
 export const HERE = 1
@@ -59,6 +63,11 @@ export class ReorderWindow {
   /** Whether a sequence that is too far ahead is so by little: one of a stream that is held up, rather than of another one. */
   isNear(sequence: number): boolean {
     return ahead(sequence, this.next) < MAX_AHEAD + MAX_MOVE
+  }
+
+  /** Whether, of a sequence that is too far ahead, pieces before it may be remembered, so that the window has to be moved on to it step by step. */
+  remembersBefore(sequence: number): boolean {
+    return ahead(sequence, this.next) < MAX_AHEAD + PLACES
   }
 
   /** Takes a missing piece within reach and not before `next`, which is due at `deadline`, ns. */

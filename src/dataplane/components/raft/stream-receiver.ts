@@ -9,12 +9,14 @@ import type { ClockOffset } from './clock-offset.ts'
 import type { RaftMetrics, StreamMetrics } from './metrics.ts'
 import { isSymbol, PIECE_FIRST, PIECE_LAST, piecesOf, SYMBOL_HEADER_BYTES, timeOf } from './packet.ts'
 import { PacketJoiner } from './packet-joiner.ts'
-import { DELIVERED, GIVEN_UP, HERE, MISSING, ReorderWindow } from './reorder-window.ts'
+import { DELIVERED, firstOf, GIVEN_UP, HERE, MISSING, ReorderWindow } from './reorder-window.ts'
 import { ahead } from './serial.ts'
 import { MAX_JOINED_PACKET, MAX_PAYLOAD, type StreamSettings } from './settings.ts'
 
 /** Pieces out of reach after which the stream begins anew with them. */
 const TO_BEGIN_ANEW = 8
+/** A stream of which so many have come within reach goes back only when nothing did for this long, ns. */
+const BACK_AFTER_NS = 1_000_000_000
 
 export interface StreamReceiverContext {
   readonly packets: Packets
@@ -38,6 +40,9 @@ export class StreamReceiver {
   /** Longest symbol that `decoder` takes, bytes. */
   private symbolBytes: number
   private strangers = 0
+  /** Pieces within reach since the window began, and when the last of them came, ns. */
+  private inReach = 0
+  private inReachAt = 0
   /** Packets in one piece that came after they had been given up. */
   private readonly late = new Ring()
   /** Pieces that had to make room for later ones, in order; with -1 between them where pieces are missing. */
@@ -63,12 +68,12 @@ export class StreamReceiver {
    * need it; `isAgain`: it was sent before.
    */
   takePiece(packet: number, sequence: number, behind: number, isProtected: boolean, isAgain: boolean): void {
-    const { packets, metrics } = this.context
+    const { packets, metrics, clock } = this.context
     const { window } = this
-    if (!window.started) window.start((sequence - behind) | 0)
-    if (window.reach(sequence) > 0 && window.isNear(sequence)) this.makeRoom(sequence)
+    if (!window.started) window.start(firstOf(sequence, behind))
+    if (window.reach(sequence) > 0 && window.isNear(sequence)) this.moveTo(firstOf(sequence))
     const reach = window.reach(sequence)
-    if (reach !== 0 && ++this.strangers >= TO_BEGIN_ANEW) this.beginAnew((sequence - behind) | 0)
+    if (reach !== 0 && this.isBelieved(reach, isAgain)) this.beginAnew(sequence, behind, reach)
     else if (reach !== 0) {
       packets.release(packet)
       const counter = reach > 0 ? metrics.out_of_window_packets : metrics.late_packets
@@ -76,6 +81,8 @@ export class StreamReceiver {
       return
     }
     this.strangers = 0
+    this.inReach++
+    this.inReachAt = clock.now
     const known = window.stateOf(sequence)
     if (known === HERE || known === DELIVERED) {
       packets.release(packet)
@@ -91,17 +98,27 @@ export class StreamReceiver {
     if (isProtected) this.takeRecovered()
   }
 
-  /** Those that are held longest leave before their time, those that are missing are given up, until `sequence` is within reach. */
-  private makeRoom(sequence: number): void {
+  /**
+   * Whether the stream is where a piece out of reach says. It does not go back: what is from long ago goes again, or came on a slow carrier. Only where
+   * a wrong piece has moved it ahead others stay behind, and no more come within reach.
+   */
+  private isBelieved(reach: number, isAgain: boolean): boolean {
+    const isSure = this.inReach >= TO_BEGIN_ANEW && this.context.clock.now - this.inReachAt < BACK_AFTER_NS
+    if (reach < 0 && (isAgain || isSure)) return false
+    return ++this.strangers >= TO_BEGIN_ANEW
+  }
+
+  /** Those that are held longest leave before their time, those that are missing are given up, until `next` is the next one. */
+  private moveTo(next: number): void {
     const { window, leaving } = this
-    while (window.reach(sequence) > 0) {
+    while (ahead(next, window.next) > 0) {
       if (window.stateOf(window.next) === HERE) {
         leaving.push(window.take(), 0)
         this.leavingPieces++
         continue
       }
       this.pass()
-      leaving.push(-1, 0)
+      if (leaving.length === 0 || leaving.lastHandle >= 0) leaving.push(-1, 0)
     }
   }
 
@@ -279,11 +296,20 @@ export class StreamReceiver {
     const dropped = this.drop()
     this.context.metrics.reset_packets.add(dropped)
     this.strangers = 0
+    this.inReach = 0
   }
 
-  private beginAnew(next: number): void {
+  /** The stream goes on with a piece that is out of reach. */
+  private beginAnew(sequence: number, behind: number, reach: number): void {
+    const { window } = this
+    const next = firstOf(sequence, behind)
+    if (reach > 0 && window.remembersBefore(sequence)) {
+      this.moveTo(next)
+      this.inReach = 0
+      return
+    }
     this.reset()
-    this.window.start(next)
+    window.start(next)
   }
 
   private drop(): number {
