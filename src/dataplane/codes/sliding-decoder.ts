@@ -38,7 +38,7 @@ export class SlidingDecoder {
    */
   readonly recovered: Int32Array
   recoveredCount = 0
-  /** The newest source that came, one less than the first where none has. */
+  /** The newest source that came, or was recovered and is followed; one less than the first where none has. */
   newest = -1
   /** Sources up to the newest that are missing and not given up. */
   missing = 0
@@ -183,7 +183,7 @@ export class SlidingDecoder {
     this.newest = newest
   }
 
-  /** The newest is `sequence`, which came ahead of it before a `retreat`, or is behind it. */
+  /** The newest is `sequence`, which was recovered, or came before a `retreat`, ahead of it, or is behind it. */
   follow(sequence: number): void {
     if (((sequence - this.newest) | 0) > 0) this.advance(sequence)
   }

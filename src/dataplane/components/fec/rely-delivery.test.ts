@@ -1,6 +1,7 @@
-/** What rely makes of a path that loses 5 % with 10 % more packets: what is still lost, how late the others are, beside Reed-Solomon. */
+/** What rely makes of a path that loses 5 % with 10 % more packets: what is still lost, how late the others are, beside Reed-Solomon; and of a flow whose last packets are lost. */
 import { expect, it } from 'vitest'
 import { drive, type Pipeline, payload, tagOf } from '../../../../test/harness/component.ts'
+import { repairPacket, sourcePacket } from '../../../../test/harness/rely.ts'
 
 const BYTES = 1200
 /** Between packets: 10,000 a second. */
@@ -64,3 +65,24 @@ it('loses less than the longest Reed-Solomon blocks of the same overhead, which 
   expect(sliding.residual).toBeLessThan(blocks.residual / 2)
   expect(sliding.p99).toBeLessThan(blocks.p99)
 }, 60_000)
+
+it.each([1, 40, 100])(
+  'a packet that is recovered with the %i before it missing waits for them no longer than one that comes',
+  (missing) => {
+    const timeout = 100
+    const bench = drive({ it: { rely_decoder: { input: 'in', output: 'out', release_in_order: true, timeout } } })
+    const last = 10 + missing
+    for (let n = 0; n < 10; n++) bench.send('in', sourcePacket(payload(40, n), n))
+    bench.send('in', repairPacket([payload(40, last)], last, 7))
+    bench.advance((timeout - 1) * 1e6)
+    expect(bench.take('out').map(({ bytes }) => tagOf(bytes))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(bench.metrics().it.held_packets).toBe(1)
+    bench.advance(2e6)
+    expect(bench.take('out').map(({ bytes }) => bytes)).toEqual([payload(40, last)])
+    expect(bench.metrics().it.held_packets).toBe(0)
+    bench.send('in', sourcePacket(payload(40, last), last))
+    expect(bench.take('out')).toEqual([])
+    expect(bench.metrics().it.late_packets).toBe(1)
+    bench.stop()
+  },
+)

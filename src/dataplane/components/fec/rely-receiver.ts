@@ -219,7 +219,11 @@ export class RelyReceiver {
   /** Makes packets of what was recovered, with the annotations of `like`. */
   private takeRecovered(stream: RelyStream, like: number): void {
     const { decoder } = stream
-    const { recovered, recoveredCount } = decoder
+    const { recovered, recoveredCount, givenUp } = decoder
+    if (recoveredCount > 0) {
+      stream.hearRecovered(recovered[recoveredCount - 1], this.clock.now)
+      this.counters.unrecovered_packets.add(decoder.givenUp - givenUp)
+    }
     for (let n = 0; n < recoveredCount; n++) {
       const sequence = recovered[n]
       const packet = recoveredPacket(this.packets, decoder, sequence)

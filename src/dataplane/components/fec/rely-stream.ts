@@ -98,6 +98,16 @@ export class RelyStream {
     }
   }
 
+  /** A source was recovered, at `now`: where it is ahead of all that came it shows, as one that comes would, that those before it are missing. */
+  hearRecovered(sequence: number, now: number): void {
+    const { leap, decoder } = this
+    const { newest } = decoder
+    if (leap.pending || ((sequence - newest) | 0) <= 0) return
+    decoder.follow(sequence)
+    this.goOn(sequence, newest, now)
+    this.show(sequence, (sequence + 1) | 0, now)
+  }
+
   private goOn(sequence: number, newest: number, now: number): void {
     if (((sequence - newest) | 0) > MAX_LEAP) this.leap.begin(newest, sequence, now)
     else this.showUpTo(sequence, newest, now)
