@@ -24,12 +24,12 @@ export class Arrivals {
   private readonly told = new Int32Array(REPEATED_REPORTS)
   private strangers = 0
 
-  /** Takes the arrival of `number` at `now`. False: it had come before, or is from long ago. */
+  /** Takes the arrival of `number` at `now`. False: it had come before. Of one out of reach nobody knows, and it is not told of: what it brought may be new. */
   take(number: number, now: number): boolean {
     if (!this.started) this.begin(number, now)
     let gap = ahead(number, this.highest)
     if (gap >= MAX_REPORTED || gap <= -MAX_REPORTED) {
-      if (++this.strangers < TO_BEGIN_ANEW) return false
+      if (++this.strangers < TO_BEGIN_ANEW) return true
       this.begin(number, now)
       gap = 0
     }

@@ -95,7 +95,9 @@ test('pieces that go again because reports were lost are not given out twice, an
 /** Gives an end pieces of 40 bytes each, made by hand, of one session. */
 class Wire {
   readonly far = end(2)
-  private carrierSequence = 0
+  /** The carrier sequence of the next. */
+  carrierSequence = 0
+  private made = 0
 
   piece(sequence: number, behind = 0): Uint8Array {
     const bytes = payload(SYMBOL_AT + SYMBOL_HEADER_BYTES + 40, sequence)
@@ -104,7 +106,7 @@ class Wire {
     writeHeader(view, 0, KIND_DATA, 0, behind, 99, CARRIER, this.carrierSequence++)
     view.setInt32(16, STREAM)
     view.setInt32(20, sequence)
-    writeSymbolHeader(view, SYMBOL_AT, 40, PIECE_FIRST | PIECE_LAST, STREAM, sequence, this.carrierSequence * 1000)
+    writeSymbolHeader(view, SYMBOL_AT, 40, PIECE_FIRST | PIECE_LAST, STREAM, sequence, this.made++ * 1000)
     return bytes
   }
 
@@ -120,6 +122,22 @@ test('a first piece before which more may come than there are places for is wait
   const wire = new Wire()
   const pieces = Array.from({ length: 20 }, (_, i) => wire.piece(100_000 + i, 60_000 + i))
   expect(wire.takes(pieces, 100)).toEqual(Array.from({ length: 20 }, (_, i) => 100_000 + i))
+  wire.far.stop()
+})
+
+test('the first pieces after an outage of thousands are as good as others', () => {
+  const wire = new Wire()
+  const numbers = Array.from({ length: 40 }, (_, i) => (i < 20 ? i : 3000 + i))
+  for (const number of numbers) {
+    wire.carrierSequence = number
+    wire.far.send('come', wire.piece(number))
+  }
+  expect(wire.takes([], 100)).toEqual(numbers)
+  expect(wire.far.metrics().it.duplicate_packets).toBe(0)
+  // None of them twice.
+  wire.carrierSequence = 3020
+  expect(wire.takes(numbers.slice(20).map((number) => wire.piece(number)))).toEqual([])
+  expect(wire.far.metrics().it.duplicate_packets).toBe(20)
   wire.far.stop()
 })
 
