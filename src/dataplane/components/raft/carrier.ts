@@ -100,6 +100,11 @@ export class Carrier implements Candidate {
     return this.lossShare.share
   }
 
+  /** How long the way there and back is at most now, ns; Infinity while probes wait for their answers. */
+  get mostRtt(): number {
+    return this.probes.unanswered > 1 ? Number.POSITIVE_INFINITY : this.rtt.cautious
+  }
+
   private get isQueued(): boolean {
     return this.rtt.isQueued(this.rtt.latest)
   }

@@ -1,5 +1,5 @@
 /** The offset between the clocks of two ends: the least that was seen in the last minute, and no wrong one. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ClockOffset } from './clock-offset.ts'
 
 const S = 1e9
@@ -7,8 +7,8 @@ const S = 1e9
 const APART = -123_456_789
 
 /** Takes what took `us` microseconds and came at `at`, ns. */
-const take = (offset: ClockOffset, us: number, at: number): boolean =>
-  offset.sample(Math.floor(at / 1000) | 0, (Math.floor(at / 1000) - us - APART) | 0, at)
+const take = (offset: ClockOffset, us: number, at: number, most = 0.03 * S): boolean =>
+  offset.sample(Math.floor(at / 1000) | 0, (Math.floor(at / 1000) - us - APART) | 0, at, most)
 
 test('is the least that was seen, for a minute', () => {
   const offset = new ClockOffset()
@@ -18,6 +18,33 @@ test('is the least that was seen, for a minute', () => {
   expect(offset.least - APART).toBe(15_000)
   for (let at = 56; at <= 75; at++) take(offset, 50_000, at * S)
   expect(offset.least - APART).toBe(50_000)
+})
+
+test('is not what was seen before a pause of more than a minute', () => {
+  const offset = new ClockOffset()
+  for (let at = 1; at <= 60; at++) take(offset, 15_000, at * S)
+  take(offset, 900_000, 131 * S)
+  expect(offset.least - APART).toBe(900_000)
+})
+
+describe('rises at once', () => {
+  /** The least after packets of `seconds`, ten in each, that take `us`, every 25th of them `other`. */
+  const leastAfter = (seconds: number, us: number, { most = 0.03 * S, other = us } = {}): number => {
+    const offset = new ClockOffset()
+    take(offset, 15_000, 1 * S)
+    for (let n = 1; n <= 10 * seconds; n++) take(offset, n % 25 === 0 ? other : us, (1 + n / 10) * S, most)
+    return offset.least - APART
+  }
+
+  test('where all say for five seconds that the clocks are further apart', () => {
+    expect(leastAfter(5, 20_000_000)).toBe(15_000)
+    expect(leastAfter(6, 20_000_000)).toBe(20_000_000)
+  })
+
+  test('not where they may have taken as long, nor where some are in time', () => {
+    expect(leastAfter(30, 3_000_000, { most: 3 * S })).toBe(15_000)
+    expect(leastAfter(30, 3_000_000, { other: 900_000 })).toBe(15_000)
+  })
 })
 
 test('does not fall by more than a second for one packet, but for eight in a row', () => {

@@ -8,6 +8,11 @@ const PART_NS = 10e9
 const MAX_FALL_US = 1_000_000
 /** Times in a row that say so are believed. */
 const FALLS_TO_BELIEVE = 8
+/**
+ * Where for this long every packet seems to take so much longer than it can, the other clock has stood still, as that of a machine does that is
+ * suspended. A queue on the way is in the round trip too, of which a probe tells in less time.
+ */
+const RISE_NS = 5_000_000_000
 
 /** Times are microseconds modulo 2^32, so that the offset may be anything. */
 export class ClockOffset {
@@ -19,18 +24,22 @@ export class ClockOffset {
   private part = 0
   private since = 0
   private falls = 0
+  /** Times in a row that are later than can be, and since when, ns. */
+  private rises = 0
+  private risenAt = 0
 
-  /** Takes what was sent at `sent` on the other clock and came at `arrived`; `now` in ns. False: it cannot be. */
-  sample(arrived: number, sent: number, now: number): boolean {
+  /** Takes what was sent at `sent` on the other clock and came at `arrived`; `now`, and `most`, what it may have taken at most, in ns. False: it cannot be. */
+  sample(arrived: number, sent: number, now: number, most: number): boolean {
     const offset = ahead(arrived, sent)
-    if (!this.known) this.begin(offset, now)
+    const isStale = now - this.since > (PARTS + 1) * PART_NS
+    if (!this.known || isStale || this.hasRisen(offset, now, most)) this.begin(offset, now)
     const fall = ahead(this.least, offset)
     if (fall > MAX_FALL_US) {
       if (++this.falls < FALLS_TO_BELIEVE) return false
       this.begin(offset, now)
     }
     this.falls = 0
-    while (now - this.since > PART_NS) this.turn(now)
+    while (now - this.since > PART_NS) this.turn()
     const { parts, filled, part } = this
     if (filled[part] === 0 || ahead(parts[part], offset) > 0) {
       parts[part] = offset
@@ -43,6 +52,17 @@ export class ClockOffset {
   reset(): void {
     this.known = false
     this.falls = 0
+    this.rises = 0
+  }
+
+  /** Whether all that came lately, and this, says that the clocks are further apart than they were. */
+  private hasRisen(offset: number, now: number, most: number): boolean {
+    if (ahead(offset, this.least) <= MAX_FALL_US + most / 1000) {
+      this.rises = 0
+      return false
+    }
+    if (this.rises++ === 0) this.risenAt = now
+    return this.rises >= FALLS_TO_BELIEVE && now - this.risenAt >= RISE_NS
   }
 
   private begin(offset: number, now: number): void {
@@ -52,12 +72,13 @@ export class ClockOffset {
     this.filled[this.part] = 1
     this.least = offset
     this.since = now
+    this.rises = 0
   }
 
-  private turn(now: number): void {
+  private turn(): void {
     this.part = (this.part + 1) % PARTS
     this.filled[this.part] = 0
-    this.since = now - this.since > PARTS * PART_NS ? now : this.since + PART_NS
+    this.since += PART_NS
     this.compare()
   }
 

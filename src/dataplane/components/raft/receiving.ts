@@ -175,7 +175,10 @@ export class Receiving {
       this.dropOfNoStream(packet, view.getInt32(at + 16))
       return
     }
-    if (!offset.sample(Math.floor(clock.now / 1000), timeOf(view, at + SYMBOL_AT), clock.now)) {
+    const sent = timeOf(view, at + SYMBOL_AT)
+    // It may have waited at the other end before it was under way, and be sent again, for its life.
+    const most = carrier.mostRtt + stream.settings.life
+    if (!offset.sample(Math.floor(clock.now / 1000), sent, clock.now, most)) {
       this.drop(packet, metrics.malformed_packets)
       return
     }
