@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { open } from 'lmdb'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { RecordCollection } from './collection.ts'
-import { quiet } from './durable.ts'
+import { close, watchWrites } from './durable.ts'
 import { OrderedCollection } from './ordered-collection.ts'
 
 interface Thing {
@@ -23,12 +23,12 @@ afterEach(() => rmSync(directory, { recursive: true }))
 /** The things on disk, and what closes them. */
 function opened() {
   const root = open({ path: join(directory, 'db'), noSubdir: true, maxDbs: 2 })
-  quiet(root)
+  watchWrites(root)
   const options = { name: 'things', keyOf: ({ id }: Thing) => id, timeOf: ({ at }: Thing) => at }
   return {
     things: new OrderedCollection<Thing>(root, options),
     unordered: new RecordCollection<Thing>(root, options),
-    close: () => root.close(),
+    close: () => close(root),
   }
 }
 

@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
-import { durable, forgetFile, noteFile, quiet } from './durable.ts'
+import { close, durable, forgetFile, noteFile, watchWrites } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -46,7 +46,7 @@ export class Store {
     checkDatabaseFile(path)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
     this.#root = reading(path, () => open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false }))
-    quiet(this.#root)
+    watchWrites(this.#root)
     noteFile(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)
     chmodSync(path, 0o600)
@@ -78,7 +78,6 @@ export class Store {
   /** Brings everything to disk. */
   async close(): Promise<void> {
     forgetFile(this.#root)
-    await this.#root.flushed
-    await this.#root.close()
+    await close(this.#root)
   }
 }
