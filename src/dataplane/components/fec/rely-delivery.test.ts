@@ -66,6 +66,21 @@ it('loses less than the longest Reed-Solomon blocks of the same overhead, which 
   expect(sliding.p99).toBeLessThan(blocks.p99)
 }, 60_000)
 
+it.each([
+  ['repair', repairPacket([payload(40, 110)], 110, 7), [10, 11, 12, 110]],
+  ['source', sourcePacket(payload(40, 110), 110), [10, 11, 12, 110]],
+])('what is recovered by the source that undoes the leap of a %s is whole', (_, leap, expected) => {
+  const bench = drive({ it: { rely_decoder: { input: 'in', output: 'out', release_in_order: true, timeout: 100 } } })
+  for (let n = 0; n < 10; n++) bench.send('in', sourcePacket(payload(40, n), n))
+  bench.send('in', leap)
+  bench.send('in', repairPacket([payload(40, 11), payload(40, 12)], 11, 21))
+  bench.take('out')
+  for (const n of [10, 11]) bench.send('in', sourcePacket(payload(40, n), n))
+  bench.advance(300e6)
+  expect(bench.take('out').map(({ bytes }) => [tagOf(bytes), bytes.length])).toEqual(expected.map((n) => [n, 40]))
+  bench.stop()
+})
+
 it.each([1, 40, 100])(
   'a packet that is recovered with the %i before it missing waits for them no longer than one that comes',
   (missing) => {

@@ -7,6 +7,7 @@ import {
   MENDED,
   NEW,
   REDUNDANT,
+  type SlidingDecoder,
   UNUSABLE,
   WRONGLY_MENDED,
 } from '../../codes/sliding-decoder.ts'
@@ -55,6 +56,8 @@ export interface RelyReceiverContext {
 
 export class RelyReceiver {
   private readonly packets: Packets
+  /** Packets of what the decoder recovered last; -1: no slot was free. */
+  private readonly made = new Int32Array(MAX_WINDOW)
   private readonly clock: RunClock
   private readonly release: RelyRelease
   private readonly counters: RelyReceiverCounters
@@ -157,6 +160,7 @@ export class RelyReceiver {
     const { newest, givenUp } = decoder
     const at = packets.offset[packet] + SOURCE_SYMBOL_AT
     const said = decoder.takeSource(sequence, at, packets.length[packet] - SOURCE_SYMBOL_AT)
+    this.make(decoder)
     // While hardly any sources have come, it may be the first packet that was out of the way.
     const isEarlier = said === LATE && stream.sources < SOURCES_TO_ENTER && ((sequence - stream.start) | 0) < 0
     if (said === FAR_AHEAD || isEarlier) {
@@ -208,6 +212,7 @@ export class RelyReceiver {
     const key = packets.view.getUint16(at + 10)
     const bytes = packets.length[packet] - REPAIR_SYMBOL_AT
     const said = decoder.takeRepair(first, count, key, at + REPAIR_SYMBOL_AT, bytes)
+    this.make(decoder)
     this.takeRecovered(stream, packet)
     if (said === CONTRADICTED) this.discard(packet, counters.malformed_packets)
     else if (said === REDUNDANT) this.discard(packet, counters.redundant_packets)
@@ -216,7 +221,14 @@ export class RelyReceiver {
     this.givingUp.releaseDue(stream)
   }
 
-  /** Makes packets of what was recovered, with the annotations of `like`. */
+  /** Makes packets of what was recovered while its symbols are at hand: a leap that is taken back drops them. */
+  private make(decoder: SlidingDecoder): void {
+    const { made } = this
+    for (let n = 0; n < decoder.recoveredCount; n++)
+      made[n] = recoveredPacket(this.packets, decoder, decoder.recovered[n])
+  }
+
+  /** Passes on what was recovered, with the annotations of `like`. */
   private takeRecovered(stream: RelyStream, like: number): void {
     const { decoder } = stream
     const { recovered, recoveredCount, givenUp } = decoder
@@ -226,7 +238,7 @@ export class RelyReceiver {
     }
     for (let n = 0; n < recoveredCount; n++) {
       const sequence = recovered[n]
-      const packet = recoveredPacket(this.packets, decoder, sequence)
+      const packet = this.made[n]
       if (packet < 0) {
         this.counters.no_slot_packets.add(1)
         continue
