@@ -27,6 +27,16 @@ test('is not what was seen before a pause of more than a minute', () => {
   expect(offset.least - APART).toBe(900_000)
 })
 
+test('the first packet after a pause of more than a minute may have been long under way, or tell a wrong time', () => {
+  const offset = new ClockOffset()
+  for (let at = 1; at <= 60; at++) take(offset, 15_000, at * S)
+  expect(take(offset, 2_000_000, 140 * S, 4 * S)).toBe(true)
+  expect(take(offset, 15_000, 141 * S)).toBe(true)
+  expect(take(offset, -30_000_000, 230 * S)).toBe(false)
+  expect(take(offset, 15_000, 231 * S)).toBe(true)
+  expect(offset.least - APART).toBe(15_000)
+})
+
 describe('rises at once', () => {
   /** The least after packets of `seconds`, ten in each, that take `us`, every 25th of them `other`. */
   const leastAfter = (seconds: number, us: number, { most = 0.03 * S, other = us } = {}): number => {
@@ -44,6 +54,13 @@ describe('rises at once', () => {
   test('not where they may have taken as long, nor where some are in time', () => {
     expect(leastAfter(30, 3_000_000, { most: 3 * S })).toBe(15_000)
     expect(leastAfter(30, 3_000_000, { other: 900_000 })).toBe(15_000)
+  })
+
+  test('also where packets that may take longer come between', () => {
+    const offset = new ClockOffset()
+    take(offset, 15_000, 1 * S)
+    for (let n = 1; n <= 60; n++) take(offset, 3_000_000, (1 + n / 10) * S, n % 2 === 0 ? 4 * S : 0.03 * S)
+    expect(offset.least - APART).toBe(3_000_000)
   })
 })
 

@@ -23,6 +23,8 @@ export class ClockOffset {
   private readonly filled = new Uint8Array(PARTS)
   private part = 0
   private since = 0
+  /** What no time may be far below: the least, that of before a pause or a rise until it is a minute old. */
+  private trusted = 0
   private falls = 0
   /** Times in a row that are later than can be, and since when, ns. */
   private rises = 0
@@ -31,14 +33,15 @@ export class ClockOffset {
   /** Takes what was sent at `sent` on the other clock and came at `arrived`; `now`, and `most`, what it may have taken at most, in ns. False: it cannot be. */
   sample(arrived: number, sent: number, now: number, most: number): boolean {
     const offset = ahead(arrived, sent)
-    const isStale = now - this.since > (PARTS + 1) * PART_NS
-    if (!this.known || isStale || this.hasRisen(offset, now, most)) this.begin(offset, now)
-    const fall = ahead(this.least, offset)
-    if (fall > MAX_FALL_US) {
+    if (!this.known) this.trust(offset, now)
+    // What came first after a pause or a rise may have been long under way, or wrong.
+    if (ahead(this.trusted, offset) > MAX_FALL_US) {
       if (++this.falls < FALLS_TO_BELIEVE) return false
-      this.begin(offset, now)
+      this.trust(offset, now)
     }
     this.falls = 0
+    const isStale = now - this.since > (PARTS + 1) * PART_NS
+    if (isStale || this.hasRisen(offset, now, most)) this.begin(offset, now)
     while (now - this.since > PART_NS) this.turn()
     const { parts, filled, part } = this
     if (filled[part] === 0 || ahead(parts[part], offset) > 0) {
@@ -57,12 +60,16 @@ export class ClockOffset {
 
   /** Whether all that came lately, and this, says that the clocks are further apart than they were. */
   private hasRisen(offset: number, now: number, most: number): boolean {
-    if (ahead(offset, this.least) <= MAX_FALL_US + most / 1000) {
-      this.rises = 0
-      return false
-    }
+    const rise = ahead(offset, this.least)
+    if (rise <= MAX_FALL_US) this.rises = 0
+    if (rise <= MAX_FALL_US + most / 1000) return false
     if (this.rises++ === 0) this.risenAt = now
     return this.rises >= FALLS_TO_BELIEVE && now - this.risenAt >= RISE_NS
+  }
+
+  private trust(offset: number, now: number): void {
+    this.begin(offset, now)
+    this.trusted = offset
   }
 
   private begin(offset: number, now: number): void {
@@ -80,6 +87,7 @@ export class ClockOffset {
     this.filled[this.part] = 0
     this.since += PART_NS
     this.compare()
+    this.trusted = this.least
   }
 
   private compare(): void {
@@ -89,5 +97,6 @@ export class ClockOffset {
       this.least = this.parts[i]
       first = false
     }
+    if (ahead(this.trusted, this.least) > 0) this.trusted = this.least
   }
 }

@@ -34,7 +34,7 @@ export const raft = defineComponent({
     'and sent again while there is time, of equal carriers on the one where it is there soonest on average, what was lost twice on all of them: it is little, and much waits for it. What has no time for either is given up. A stream with ' +
     'fixed_replication has neither: every packet of it goes on every carrier. Payloads longer than max_packet_bytes less 36 go in pieces.\n\n' +
     'A realtime packet is useful for its timeout, counted from when it came in, on top of the least time that any packet took in the last minute. ' +
-    'When the machine of the other end was suspended, its clock stood still and all seems late: that is found out within 5 s of packets, at once after more than 70 s. A transit ' +
+    'When the machine of the other end was suspended, its clock stood still and all seems late: that is found out within 5 s of packets where it was for more than a second, a round trip and the timeout, at once after more than 70 s, else in a minute. A transit ' +
     'stream holds packets that came out of order until those before them are there, but for bonding_delay at most; what comes after ' +
     'that is handed over as it is. When one would wait to be sent for longer than 100 ms, by what the carriers are measured to deliver, it and all that come until the queue has drained to 30 ms are ' +
     'dropped: TCP slows down, learns of it within a round trip, and what it sends again finds room. In a burst that has not lasted ' +

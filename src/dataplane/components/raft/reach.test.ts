@@ -141,15 +141,22 @@ test('the first pieces after an outage of thousands are as good as others', () =
   wire.far.stop()
 })
 
-test.each([8, 30])('a stream that %i wrong pieces have moved ahead goes back', (wrong) => {
+test.each([
+  [8, 0],
+  [30, 0],
+  [30, 900],
+])('a stream that %i wrong pieces have moved ahead goes back, also where another comes every %i ms', (wrong, every) => {
   const wire = new Wire()
   let sequence = 0
   for (; sequence < 100; sequence++) expect(wire.takes([wire.piece(sequence)])).toEqual([sequence])
   wire.takes(Array.from({ length: wrong }, (_, i) => wire.piece(100_000 + i)))
   const came: number[] = []
-  for (; sequence < 2100; sequence++) came.push(...wire.takes([wire.piece(sequence)]))
+  for (; sequence < 2100; sequence++) {
+    if (every > 0 && sequence % every === 0) wire.takes([wire.piece(100_000 + sequence)], 0)
+    came.push(...wire.takes([wire.piece(sequence)]).filter((tag) => tag < 100_000))
+  }
   came.push(...wire.takes([]))
-  // After a second without a piece where it was moved to, at once where those that moved it were few.
+  // At once where those that moved it were few.
   const lost = wrong === 8 ? 7 : 1007
   expect(came[0]).toBeLessThanOrEqual(100 + lost)
   expect(came).toEqual(Array.from({ length: came.length }, (_, i) => 2100 - came.length + i))

@@ -15,8 +15,8 @@ import { MAX_JOINED_PACKET, MAX_PAYLOAD, type StreamSettings } from './settings.
 
 /** Pieces out of reach after which the stream begins anew with them. */
 const TO_BEGIN_ANEW = 8
-/** A stream of which so many have come within reach goes back only when nothing did for this long, ns. */
-const BACK_AFTER_NS = 1_000_000_000
+/** Where so many come within reach in this time, ns, the stream does not go back. */
+const BACK_AFTER_NS = 500_000_000
 
 export interface StreamReceiverContext {
   readonly packets: Packets
@@ -40,9 +40,10 @@ export class StreamReceiver {
   /** Longest symbol that `decoder` takes, bytes. */
   private symbolBytes: number
   private strangers = 0
-  /** Pieces within reach since the window began, and when the last of them came, ns. */
+  /** Pieces within reach that came in a time of BACK_AFTER_NS, in the one before, and since when this one goes on, ns. */
   private inReach = 0
-  private inReachAt = 0
+  private inReachBefore = 0
+  private inReachSince = 0
   /** Packets in one piece that came after they had been given up. */
   private readonly late = new Ring()
   /** Pieces that had to make room for later ones, in order; with -1 between them where pieces are missing. */
@@ -68,7 +69,7 @@ export class StreamReceiver {
    * need it; `isAgain`: it was sent before.
    */
   takePiece(packet: number, sequence: number, behind: number, isProtected: boolean, isAgain: boolean): void {
-    const { packets, metrics, clock } = this.context
+    const { packets, metrics } = this.context
     const { window } = this
     if (!window.started) window.start(firstOf(sequence, behind))
     if (window.reach(sequence) > 0 && window.isNear(sequence)) this.moveTo(firstOf(sequence))
@@ -81,8 +82,8 @@ export class StreamReceiver {
       return
     }
     this.strangers = 0
+    this.turn()
     this.inReach++
-    this.inReachAt = clock.now
     const known = window.stateOf(sequence)
     if (known === HERE || known === DELIVERED) {
       packets.release(packet)
@@ -98,12 +99,23 @@ export class StreamReceiver {
     if (isProtected) this.takeRecovered()
   }
 
+  /** Begins another time when the present one is over. */
+  private turn(): void {
+    const { now } = this.context.clock
+    const passed = now - this.inReachSince
+    if (passed < BACK_AFTER_NS) return
+    this.inReachBefore = passed < 2 * BACK_AFTER_NS ? this.inReach : 0
+    this.inReach = 0
+    this.inReachSince = now
+  }
+
   /**
    * Whether the stream is where a piece out of reach says. It does not go back: what is from long ago goes again, or came on a slow carrier. Only where
    * a wrong piece has moved it ahead others stay behind, and no more come within reach.
    */
   private isBelieved(reach: number, isAgain: boolean): boolean {
-    const isSure = this.inReach >= TO_BEGIN_ANEW && this.context.clock.now - this.inReachAt < BACK_AFTER_NS
+    this.turn()
+    const isSure = Math.max(this.inReach, this.inReachBefore) >= TO_BEGIN_ANEW
     if (reach < 0 && (isAgain || isSure)) return false
     return ++this.strangers >= TO_BEGIN_ANEW
   }
@@ -296,7 +308,12 @@ export class StreamReceiver {
     const dropped = this.drop()
     this.context.metrics.reset_packets.add(dropped)
     this.strangers = 0
+    this.forgetReach()
+  }
+
+  private forgetReach(): void {
     this.inReach = 0
+    this.inReachBefore = 0
   }
 
   /** The stream goes on with a piece that is out of reach. */
@@ -305,7 +322,7 @@ export class StreamReceiver {
     const next = firstOf(sequence, behind)
     if (reach > 0 && window.remembersBefore(sequence)) {
       this.moveTo(next)
-      this.inReach = 0
+      this.forgetReach()
       return
     }
     this.reset()
