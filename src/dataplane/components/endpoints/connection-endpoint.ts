@@ -111,9 +111,9 @@ export class ConnectionEndpoint implements ConnectionOwner {
     // Not read for now, so that what is told is its end: sending finds out.
     else if (connection.paused || connection.half) this.sending.sendQueued(connection)
     else {
-      this.receiving.receive(connection)
+      const count = this.receiving.receive(connection)
       // Of one that can be read it is not told that it can be written: where there is always more to read, never.
-      if (connection.queue.length > 0) this.sending.wantFlush(connection)
+      if (count > 0 && connection.queue.length > 0) this.sending.wantFlush(connection)
     }
   }
 

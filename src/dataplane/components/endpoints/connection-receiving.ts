@@ -54,8 +54,8 @@ export class ConnectionReceiving {
     this.slotTimer = context.timer(() => this.resumeStarved())
   }
 
-  /** Takes one batch of what an open connection has. */
-  receive(connection: Connection): void {
+  /** Takes one batch of what an open connection has; how many packets. */
+  receive(connection: Connection): number {
     const { received, outlet, framing } = this
     const { packets, metrics } = this.context
     const io = connection.io as ConnectionIo
@@ -64,7 +64,7 @@ export class ConnectionReceiving {
     if (room < 1) {
       this.pause(connection)
       this.watch(connection)
-      return
+      return 0
     }
     const count = io.receive(received, room)
     if (count > 0) {
@@ -82,6 +82,7 @@ export class ConnectionReceiving {
       }
     } else if (count < 0) this.owner.over(connection, -count)
     else if (stream && packets.available === 0) this.starve(connection)
+    return Math.max(0, count)
   }
 
   /** How many packets may be read, 0 or less for none. */
