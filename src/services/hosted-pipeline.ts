@@ -206,9 +206,11 @@ export class HostedPipeline {
 
   /** The node is up: starts, where the startup policy says so, without anybody waiting. */
   async nodeUp(): Promise<void> {
+    const { run } = this.#machine
     // Settings that are on their way to the disk are for this run.
     await this.#operations.idle()
-    if (!this.#closing && !this.#deleted) this.#machine.send({ type: 'NODE_UP' })
+    // A run that began or ended meanwhile was somebody's, and so was its end.
+    if (this.#machine.run === run && !this.#closing && !this.#deleted) this.#machine.send({ type: 'NODE_UP' })
   }
 
   /**
@@ -376,6 +378,8 @@ export class HostedPipeline {
     try {
       await this.#persistence.putSettings(record)
     } catch (error) {
+      // A run that was made with them goes, and none follows it.
+      if (this.#candidate !== undefined) this.#machine.send({ type: 'STOP' })
       this.#machine.send({ type: 'SETTINGS_KEPT' })
       throw error
     }

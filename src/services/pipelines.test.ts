@@ -835,6 +835,28 @@ describe('update', () => {
     },
   )
 
+  test.each(['is stopped', 'fails'])(
+    'a start of somebody that the coming up of the node meets, and that %s, is not made again',
+    async (how) => {
+      const { id } = await create({ startupPolicy: { auto: {} } })
+      pool.prompt = false
+      const started = start(id).catch(String)
+      await settle()
+      service.startWithNode()
+      await settle()
+      if (how === 'is stopped') {
+        const stopped = stop(id)
+        await settle()
+        pool.last.end({ outcome: 'STOPPED' })
+        await stopped
+      } else pool.last.end({ outcome: 'FAILED', error: 'no route' })
+      await started
+      await settled()
+      expect(pool.runs).toHaveLength(1)
+      expect((await get(id)).started).toBe(false)
+    },
+  )
+
   /** Lets the run that is replaced end, so that the next one is made. */
   const replaced = async () => {
     await settled()
@@ -917,6 +939,29 @@ describe('update', () => {
     expect(pool.last.asked).toEqual(['stop'])
     pool.last.end({ outcome: 'STOPPED' })
     await settled()
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
+  })
+
+  test('a restart whose settings cannot be stored, and whose run has failed by then: none is made with them again', async () => {
+    const policies = { restartPolicy: { always: { maxRestarts: 0 } } }
+    const { id } = await create(policies)
+    await start(id)
+    let refuse = () => {}
+    const refused = new Promise<void>((_, reject) => {
+      refuse = () => reject(new NotStored('penstock.lmdb', 'no space left'))
+    })
+    store.pipelines.put = () => refused
+    const updated = expect(
+      update(id, { ...policies, jsonConfig: config(1, 300), forceRestart: true }),
+    ).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+    await replaced()
+    pool.last.end({ outcome: 'FAILED', error: 'no route' })
+    await settled()
+    clock.increment(1_000)
+    refuse()
+    await updated
+    await settled()
+    expect(pool.runs).toHaveLength(2)
     expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
   })
 })
