@@ -94,7 +94,8 @@ export async function readPipelines(given: readonly string[]): Promise<WantedPip
         problems.push({ pointer, message, ...document.placeOf(pointer) })
       for (const [at, value] of pipelinesIn(document.value, refuse)) {
         const settings = settingsIn(value, at, refuse)
-        const before = names.get(settings.name)
+        // One without a name has been refused for that.
+        const before = settings.name === '' ? undefined : names.get(settings.name)
         const where = document.placeOf(below(at, 'name'))
         if (before !== undefined)
           refuse(below(at, 'name'), `"${named(settings.name)}" is the name of the pipeline at ${before}`)
@@ -160,7 +161,12 @@ function settingsIn(value: Fields, at: string, refuse: Refuse): PipelineSettings
     }
   }
   if (settings.cpuPin === 'none') delete settings.cpuPin
-  return { ...DEFAULTS, ...settings, name: String(name), jsonConfig: JSON.stringify(config, null, 2) ?? '' }
+  return {
+    ...DEFAULTS,
+    ...settings,
+    name: typeof name === 'string' ? name : '',
+    jsonConfig: JSON.stringify(config, null, 2) ?? '',
+  }
 }
 
 /** The pointers of a node lead into the configuration, those of settings apart. */

@@ -181,6 +181,17 @@ describe('apply', () => {
     if (name !== 'empty.yaml') expect(await pipelines()).toEqual([])
   })
 
+  it('says of each pipeline without a name that it needs one, and of none that another has its name', async () => {
+    const file = directory.file(
+      'nameless.yaml',
+      stringify({ pipelines: [{ config: lossy }, { config: lossy }, lossy, lossy] }),
+    )
+    const { code, stderr } = await apply(file)
+    expect(code).toBe(1)
+    expect(stderr).toContain('4 problems; nothing was changed')
+    expect(stderr).not.toContain('is the name of the pipeline at')
+  })
+
   it('takes directories and standard input', async () => {
     const files = join(directory.path, 'files')
     mkdirSync(files)
