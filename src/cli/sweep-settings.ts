@@ -84,11 +84,17 @@ function placeOf(target: string, config: Container): Place | undefined {
   }
 }
 
-/** The places of the variable that `target` names; undefined when there is none. */
+/** The places of the variable that `target` names; undefined when there is none. Fails on one that points to nothing, which would change nothing. */
 function placesOfVariable(target: string, config: Container): string[][] | undefined {
-  const variables = (config.variables ?? []) as { id: string; paths?: string[] }[]
-  const paths = variables.find(({ id }) => id === target)?.paths
-  return paths?.map(tokensOf)
+  const variables = (config.variables ?? []) as { id: string; paths?: string[] | null }[]
+  const variable = variables.find(({ id }) => id === target)
+  if (variable === undefined) return undefined
+  const paths = variable.paths ?? []
+  if (paths.length === 0) throw new Failure(`--set: variable "${target}" points to nothing: its paths are empty`)
+  return paths.map((path) => {
+    if (path.startsWith('/')) return tokensOf(path)
+    throw new Failure(`--set: variable "${target}": path "${path}" is no JSON pointer, which starts with /`)
+  })
 }
 
 function readSetting(assignment: string, config: Container): Setting {
@@ -146,7 +152,7 @@ function valueAt(config: unknown, steps: readonly string[]): unknown {
 /** A copy of `config` with the values of `combination`; null takes a field out. */
 export function withValues(config: unknown, settings: readonly Setting[], combination: Combination): unknown {
   const copy = structuredClone(config)
-  settings.forEach(({ target, places }, i) => {
+  settings.forEach(({ target, places, isVariable }, i) => {
     for (const steps of places) {
       const container = valueAt(copy, steps.slice(0, -1))
       if (!isObject(container) && !Array.isArray(container)) {
@@ -155,6 +161,11 @@ export function withValues(config: unknown, settings: readonly Setting[], combin
         )
       }
       const last = steps.at(-1) as string
+      if (isVariable && Array.isArray(container) && !Object.hasOwn(container, last)) {
+        throw new Failure(
+          `--set ${target}: variable "${target}": "${pointerOf(steps)}" is no entry of the list, which has ${container.length}`,
+        )
+      }
       ;(container as Container)[memberOf(container as Container, last)] = combination[i]
     }
   })

@@ -48,7 +48,10 @@ function range(text: string, target: string): number[] | undefined {
   const steps = Math.floor(Math.abs(to - from) / step + 1e-9)
   if (steps >= MAX_RUNS) throw wrong(`has more than ${MAX_RUNS} values: take a greater step`)
   const direction = Math.sign(to - from)
-  return Array.from({ length: steps + 1 }, (_, i) => Number((from + direction * i * step).toPrecision(12)))
+  // Whole numbers are exact as they are; of fractions binary ones leave a hair, which is rounded away.
+  const isWhole = Number.isInteger(from) && Number.isInteger(step)
+  const round = (value: number) => (isWhole ? value : Number(value.toPrecision(12)))
+  return Array.from({ length: steps + 1 }, (_, i) => round(from + direction * i * step))
 }
 
 function single(text: string, target: string, isText: boolean): unknown {

@@ -44,6 +44,18 @@ const linesOf = (stdout: string): Line[] =>
     .map((line) => JSON.parse(line))
 
 describe('a sweep', () => {
+  it('has whole numbers of a range as they are, however many digits they have', async () => {
+    const auth = { input: 'a', output: 'b', constant: 1 }
+    const pipeline = { source: coded.engine_config.pipeline.source, sign: { constant_auth_sign: auth } }
+    const input = JSON.stringify({
+      engine_config: { pipeline: { ...pipeline, sink: { traffic_sink: { input: 'b' } } } },
+    })
+    const range = 'sign.constant=1000000000001..1000000000003'
+    const args = ['simulate', '-', '-d', '10ms', '-o', 'json', '--set', range]
+    const { stdout } = await penstock(args, { input })
+    expect(linesOf(stdout).map(({ set }) => set['sign.constant'])).toEqual([1e12 + 1, 1e12 + 2, 1e12 + 3])
+  })
+
   const sweep = ['--set', 'encoder.repair=1,3', '--set', 'bad.loss.loss_prob=0.05..0.1:0.05']
   const figures = ['--metric', 'sink.loss', '--metric', 'sink/delay_p99', '--repeat', '2', '--seed', '5']
 
@@ -260,6 +272,29 @@ describe('what is wrong', () => {
     const shared = directory.file('shared.json', config)
     const { stderr } = await penstock(['simulate', shared, '-d', '1s', '--set', 'loss=7'])
     expect(stderr).toContain('--set loss=7: variables "loss", "second": 7 is above')
+  })
+
+  it.each([
+    [[], 'variable "it" points to nothing: its paths are empty'],
+    [['engine_config'], 'variable "it": path "engine_config" is no JSON pointer, which starts with /'],
+    [
+      ['/delays/-'],
+      '"/engine_config/pipeline/delay/delay_fixed_sequencer/delays/-" is no entry of the list, which has 2',
+    ],
+    [
+      ['/delays/2'],
+      '"/engine_config/pipeline/delay/delay_fixed_sequencer/delays/2" is no entry of the list, which has 2',
+    ],
+  ])('is a variable that would set nothing: its paths are %j', async (paths, message) => {
+    const { source } = coded.engine_config.pipeline
+    const delay = { delay_fixed_sequencer: { input: 'a', output: 'b', delays: [1, 2], intervals: [5, 5] } }
+    const pipeline = { source, delay, sink: { traffic_sink: { input: 'b' } } }
+    const within = (path: string) => path.replace(/^\//, '/engine_config/pipeline/delay/delay_fixed_sequencer/')
+    const variables = [{ id: 'it', paths: paths.map(within) }]
+    const input = JSON.stringify({ version: 1, engine_config: { pipeline }, variables })
+    const { code, stdout, stderr } = await penstock(['simulate', '-', '-d', '1s', '--set', 'it=1,2'], { input })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain(message)
   })
 
   it('is that several files are given', async () => {
