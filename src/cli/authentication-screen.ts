@@ -70,13 +70,15 @@ export class RequestList {
     if (this.#notes.length > NOTES) this.#notes.shift()
   }
 
-  text(url: string): string {
+  /** In `room` lines: where there is none for all requests, those around the cursor are shown, which is never out of sight. */
+  text(url: string, room = Number.POSITIVE_INFINITY): string {
     const count = this.#requests.length
     const nodes = new Set(this.#requests.map(({ node }) => node?.id)).size
     const asking =
       count === 0 ? 'no node asks to join' : nodes === 1 ? '1 node asks to join' : `${nodes} nodes ask to join`
     const title = nodes === count ? asking : `${asking}, by ${count} requests,`
-    const rows = this.#requests.map(({ requestId, node }) => {
+    const [first, end] = this.#visible(room)
+    const rows = this.#requests.slice(first, end).map(({ requestId, node }) => {
       const isChosen = requestId === this.#chosen
       const name = named(node?.name ?? '')
       return [
@@ -91,9 +93,22 @@ export class RequestList {
     return [
       `${paint(title, 'bold')} the hub of ${url}`,
       ...(count === 0 ? [] : [table(columns, rows)]),
+      ...(rows.length === count ? [] : [paint(`${first + 1} to ${end} of ${count} requests`, 'dim')]),
       paint('↑ ↓ choose   enter approves   r rejects   q quits', 'dim'),
       ...this.#notes,
     ].join('\n')
+  }
+
+  /** Which requests are shown, from the first to before the second. */
+  #visible(room: number): [first: number, end: number] {
+    const count = this.#requests.length
+    // The title, the head of the table and the keys, and where not all are shown the line that says so.
+    const least = 3 + this.#notes.length
+    if (least + count <= room) return [0, count]
+    const shown = Math.max(1, Math.min(count, room - least - 1))
+    const at = this.#requests.findIndex(({ requestId }) => requestId === this.#chosen)
+    const first = Math.max(0, Math.min(at - Math.floor(shown / 2), count - shown))
+    return [first, first + shown]
   }
 
   #choose(requestId: string | undefined, at: number): void {
@@ -109,7 +124,7 @@ const nameOf = ({ requestId, node }: AuthenticationByRequestRequest): string =>
 export async function answerRequests(client: Client): Promise<void> {
   const list = new RequestList()
   const live = new LiveRegion()
-  const draw = () => live.draw(list.text(client.connection.url))
+  const draw = () => live.draw(list.text(client.connection.url, live.room))
   const socket = await RequestSocket.open(client)
   // After the socket is open, so that nothing falls between the list and the stream.
   const { requests } = await client.getPendingAuthenticationRequests()

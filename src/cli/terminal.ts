@@ -274,10 +274,14 @@ export class LiveRegion {
     return this.stream.isTTY === true && process.env.TERM !== 'dumb'
   }
 
+  /** Lines that a drawing may have; of a longer one the last are cut. */
+  get room(): number {
+    return Math.max(3, (this.stream.rows || 24) - 1)
+  }
+
   draw(text: string): void {
     if (!this.available) return
-    const room = Math.max(3, (this.stream.rows || 24) - 1)
-    const lines = cutLines(harmless(text).split('\n'), room)
+    const lines = cutLines(harmless(text).split('\n'), this.room)
     // 0: a terminal that was never told its size.
     const width = this.stream.columns || 80
     this.clear()

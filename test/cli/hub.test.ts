@@ -190,6 +190,26 @@ describe('answering', () => {
     expect(await at(east, 'disconnect')).toMatchObject({ code: 0, stdout: 'the node was on no hub\n' })
   })
 
+  it('of more than the terminal has rows for: the one that a key would answer is seen', async () => {
+    const over = new AbortController()
+    const body = JSON.stringify({ hubServerAddress: hub.url })
+    const asking = Array.from({ length: 6 }, () =>
+      fetch(`${east.url}/v1/hub-client/authenticate-by-request`, { method: 'POST', body, signal: over.signal }),
+    )
+    const asked = Promise.allSettled(asking)
+    const ids = (await pending(...asking.map(() => east))).map(({ requestId }) => Number(requestId))
+    const [first, last] = [Math.min(...ids), Math.max(...ids)]
+    const terminal = new PseudoTerminal(['authentication-requests', '--url', hub.url], { TERMINAL_SIZE: '100x8' })
+    await terminal.see(new RegExp(`❯ +${first} +east[\\s\\S]*1 to 3 of 6 requests[\\s\\S]*q quits`))
+    terminal.type(KEYS.down.repeat(5))
+    await terminal.see(new RegExp(`❯ +${last} +east[\\s\\S]*4 to 6 of 6 requests[\\s\\S]*q quits`))
+    terminal.type('q')
+    expect(await terminal.code()).toBe(0)
+    over.abort()
+    await asked
+    await pending()
+  })
+
   it('by key: arrows choose, r rejects, enter approves, q quits; what comes and goes meanwhile is shown', async () => {
     const terminal = new PseudoTerminal(['authentication-requests', '--url', hub.url], {})
     await terminal.see(/no node asks to join the hub of/)

@@ -61,6 +61,28 @@ test('the title counts nodes, and requests where those are more', () => {
   expect(title()).toBe('2 nodes ask to join the hub of http://x')
 })
 
+test('of more requests than there are lines for, those around the cursor are shown', () => {
+  const list = new RequestList()
+  for (let id = 1; id <= 40; id++) list.add(request(String(id)), 0)
+  const lines = (room: number) => stripVTControlCharacters(list.text('http://x', room)).split('\n')
+  expect(lines(43)).toHaveLength(43)
+  for (const room of [42, 12, 6, 5]) {
+    list.move(-100)
+    for (let id = 1; id <= 40; id++) {
+      expect(lines(room)).toHaveLength(room)
+      expect(lines(room).filter((line) => line.startsWith('❯'))).toEqual([expect.stringContaining(` node-${id} `)])
+      list.move(1)
+    }
+  }
+  expect(lines(12).at(-2)).toBe('33 to 40 of 40 requests')
+  for (const note of ['one', 'two']) list.note(note)
+  expect(lines(12).slice(-4, -2)).toEqual([
+    '35 to 40 of 40 requests',
+    '↑ ↓ choose   enter approves   r rejects   q quits',
+  ])
+  expect(lines(12)).toHaveLength(12)
+})
+
 test('names from outside cannot write to the terminal', () => {
   const list = new RequestList()
   list.add(request('1', 'evil\x1b[2J\x1b[8m\x07\nq quits\r\u009b31m\u202egnp'), 0)
