@@ -53,3 +53,14 @@ test.each([
 test('a text is shown without quotes', () => {
   expect([typed('a'), typed(0.5), typed(undefined)]).toEqual(['a', '0.5', ''])
 })
+
+test('a list that is set stays as it was given when a value within it is set after it', () => {
+  const list = [{ delay: 1 }, { delay: 2 }]
+  const at = '/engine_config/pipeline/a~1b~0c/x/list'
+  const values = new Map<string, unknown>([
+    [at, list],
+    [`${at}/1/delay`, 5],
+  ])
+  expect(valueAt(JSON.parse(withValues(JSON.stringify(config), values)), at)).toEqual([{ delay: 1 }, { delay: 5 }])
+  expect(list).toEqual([{ delay: 1 }, { delay: 2 }])
+})

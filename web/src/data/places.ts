@@ -40,8 +40,8 @@ export function withValues(jsonConfig: string, values: ReadonlyMap<string, unkno
     const found = holderOf(config, pointer)
     if (found === undefined) throw new Error(`the configuration has no ${pointer} any more`)
     const [holder, key] = found
-    // JSON leaves out what is undefined.
-    holder[key] = value
+    // JSON leaves out what is undefined. A list that is set stays as it was given: a later value may be for a place in it.
+    holder[key] = structuredClone(value)
   }
   return `${JSON.stringify(config, null, 2)}\n`
 }
