@@ -67,7 +67,19 @@ test('a call that fails is told, and what was set is forgotten', async () => {
   expect(calls[1]?.values).toEqual({ loss: 3 })
 })
 
-test('closing applies at once what waits, and tells nothing more', async () => {
+test('what is set once more comes after what was set meanwhile: one place may be within another', async () => {
+  const { set, calls } = applier()
+  set({ '/list/0': 1 })
+  set({ '/list': [2] })
+  set({ '/list/0': 3 })
+  await later()
+  expect(Object.entries(calls[0]?.values ?? {})).toEqual([
+    ['/list', [2]],
+    ['/list/0', 3],
+  ])
+})
+
+test('closing applies at once what waits; after it only a failure is told', async () => {
   const { made, set, calls, waiting, failures } = applier()
   set({ loss: 1 })
   made.close()
@@ -76,5 +88,5 @@ test('closing applies at once what waits, and tells nothing more', async () => {
   const told = waiting.length
   calls[0]?.answer('gone')
   await later()
-  expect([waiting.length, failures]).toEqual([told, []])
+  expect([waiting.length, failures]).toEqual([told, ['gone']])
 })

@@ -32,13 +32,15 @@ export class Applier {
   }
 
   set(values: Values): void {
-    this.#waiting = new Map([...this.#waiting, ...values])
+    // In the order in which they were set last: one place may be within another.
+    const others = [...this.#waiting].filter(([place]) => !values.has(place))
+    this.#waiting = new Map([...others, ...values])
     this.#tell()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.#run(), GATHER)
   }
 
-  /** Applies at once what waits; nothing is told any more. */
+  /** Applies at once what waits; only failures are told from then on. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -59,7 +61,7 @@ export class Applier {
       }
       this.#underWay = NONE
       this.#tell()
-      if (failure !== undefined && !this.#isClosed) this.#onFailure(failure.error)
+      if (failure !== undefined) this.#onFailure(failure.error)
     }
   }
 

@@ -1,7 +1,7 @@
 /** One number of an emulation component: a slider for the hand, a field for what is known exactly. */
 import { useId, useState } from 'react'
 import type { LiveField } from '../../data/emulation.ts'
-import { STEPS, scaleOf } from './scales.ts'
+import { isWhole, STEPS, scaleOf } from './scales.ts'
 
 interface Props {
   readonly field: LiveField
@@ -56,7 +56,7 @@ function NumberInput({ field, value, isPending, onSet }: Props) {
           type="number"
           inputMode="decimal"
           placeholder="not set"
-          step="any"
+          step={isWhole(schema) ? 1 : 'any'}
           {...(least !== undefined && { min: isShare ? least * 100 : least })}
           {...(most !== undefined && { max: isShare ? most * 100 : most })}
           value={exact.text}

@@ -25,7 +25,8 @@ export function scaleOf(schema: Schema, now: number | undefined): Scale {
   return cubic(least, most, isWhole(schema))
 }
 
-function isWhole({ type, anyOf = [] }: Schema): boolean {
+/** Whether only integers are allowed. */
+export function isWhole({ type, anyOf = [] }: Schema): boolean {
   return type === 'integer' || anyOf.some((each) => each.type === 'integer')
 }
 
