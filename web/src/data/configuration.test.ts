@@ -57,3 +57,9 @@ describe('meta', () => {
 test('a component of a later version is there, without ports', () => {
   expect(read({ new: { thing: { input: 'a' } } }).components[0]).toMatchObject({ key: 'thing', family: '', ports: [] })
 })
+
+test('a member that is null is none', () => {
+  const { components, connections } = read({ ...chain, sink: { udp: null, ...chain.sink } })
+  expect(components.at(-1)).toMatchObject({ key: 'traffic_sink', family: 'sources' })
+  expect(connections.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+})

@@ -80,7 +80,9 @@ export function readConfiguration(text: string, { $defs }: ConfigSchema): Config
   const pipeline = fieldOf(fieldOf(top, 'engine_config'), 'pipeline')
   const keys = new Map(Object.keys($defs).map((key) => [camelCase(key), key]))
   const components = Object.entries(isFields(pipeline) ? pipeline : {}).map(([name, content]): Component => {
-    const [given = '', fields = {}] = Object.entries(isFields(content) ? content : {})[0] ?? []
+    // Null stands for no member.
+    const members = Object.entries(isFields(content) ? content : {}).filter(([, member]) => member !== null)
+    const [given = '', fields = {}] = members[0] ?? []
     const key = keys.get(camelCase(given)) ?? given
     const schema = $defs[key] ?? UNKNOWN
     const family = schema['x-family'] ?? ''
