@@ -56,6 +56,19 @@ export async function close({ page, faults }: Watched): Promise<void> {
   expect(faults).toEqual([])
 }
 
+/** Holds the page's calls of `method` for pipelines back until the function returned is called. */
+export async function hold(page: Page, method: string): Promise<() => void> {
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(/\/pipelines(\/[^/]+)?$/, async (route) => {
+    if (route.request().method() === method) await released
+    await route.continue()
+  })
+  return release
+}
+
 /** What Chromium says of a request that failed, by itself. */
 const FAILED_REQUEST = /^(Failed to load resource|WebSocket connection to)/
 

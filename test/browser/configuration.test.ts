@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
 import { until } from '../harness/waiting.ts'
-import { close, describeInBrowser, open } from './browser.ts'
+import { close, describeInBrowser, hold, open } from './browser.ts'
 import { componentsOf, lossy, type Stored, storedAt } from './pipelines.ts'
 
 let node: RunningNode
@@ -124,6 +124,75 @@ describeInBrowser('the text of a configuration', () => {
     const made = await storedAt(node, 'short-lived')
     expect(made?.id).not.toBe(id)
     expect(made?.jsonConfig).toContain('"loss_prob":0.25')
+    await close(view)
+  })
+
+  test('is that of an update from its answer on, however late the stream of changes tells it', async () => {
+    const id = await node.create({}, { name: 'late stream', jsonConfig: jsonOf(lossy(0.25)) })
+    const view = await open(`http://${node.node.http}/v1/local-node-id`, { failsRequests: true })
+    const { page } = view
+    let isHeld = false
+    const held: (() => void)[] = []
+    await page.routeWebSocket(/.*/, (socket) => {
+      const server = socket.connectToServer()
+      server.onMessage((message) => {
+        if (isHeld) held.push(() => socket.send(message))
+        else socket.send(message)
+      })
+    })
+    await page.goto(addressOf(id))
+    await replaceText(page, jsonOf(lossy(0.5)))
+    isHeld = true
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Update' }).click()
+    await page.locator('.toast', { hasText: 'late stream is updated' }).waitFor()
+    expect(await textOf(page).textContent()).toContain('"loss_prob": 0.5')
+    // What is typed now is typed into that.
+    await textOf(page).press('Control+End')
+    await page.keyboard.type(' ')
+    isHeld = false
+    for (const send of held) send()
+    await node.call('DELETE', `/pipelines/${id}`)
+    await page.getByText('The pipeline was deleted meanwhile.').waitFor()
+    expect(await textOf(page).textContent()).toContain('"loss_prob": 0.5')
+    expect(await page.getByText('The stored configuration has changed meanwhile.').count()).toBe(0)
+    await close(view)
+  })
+
+  test('a pipeline that is made anew takes nobody to it who has left meanwhile', async () => {
+    const id = await node.create(lossy(), { name: 'made anew' })
+    const view = await open(addressOf(id))
+    const { page } = view
+    await textOf(page).waitFor()
+    await node.call('DELETE', `/pipelines/${id}`)
+    const release = await hold(page, 'POST')
+    await page.getByRole('button', { name: 'Create anew' }).click()
+    await page.getByRole('link', { name: 'Overview', exact: true }).click()
+    await page.getByRole('heading', { name: 'This node' }).waitFor()
+    release()
+    await page.locator('.toast', { hasText: 'made anew is created' }).waitFor()
+    await page.getByRole('link', { name: 'made anew', exact: true }).waitFor()
+    expect(new URL(page.url()).hash).toBe('#/')
+    await close(view)
+  })
+
+  test('a pipeline that is deleted takes nobody to the overview who has left meanwhile', async () => {
+    const [gone, other] = [
+      await node.create(lossy(), { name: 'leaving' }),
+      await node.create(lossy(), { name: 'other' }),
+    ]
+    const view = await open(addressOf(gone))
+    const { page } = view
+    const release = await hold(page, 'DELETE')
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.goto(addressOf(other))
+    await page.getByRole('heading', { name: 'other', exact: true }).waitFor()
+    release()
+    await page.locator('.toast', { hasText: 'leaving is deleted' }).waitFor()
+    await page.getByRole('link', { name: 'Log', exact: true }).click()
+    await page.getByRole('region', { name: 'Log' }).or(page.getByText('there is no log yet')).waitFor()
+    expect(page.url()).toContain(other)
     await close(view)
   })
 

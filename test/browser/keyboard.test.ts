@@ -84,6 +84,21 @@ describeInBrowser('the keyboard', () => {
     await close(view)
   })
 
+  test('leaves a fraction where Impair has a whole number, which stands beside it', async () => {
+    const delay = { delay_fixed: { input: 'b', output: 'c', delay: 5 } }
+    const id = await node.create({ ...lossy(), delay, sink: { traffic_sink: { input: 'c' } } }, { name: 'whole' })
+    const view = await open(address(`pipelines/${id}/impair`))
+    const { page } = view
+    const field = page.getByLabel('delay', { exact: true })
+    await field.fill('2.5')
+    await field.press('Enter')
+    await page.getByText('5 stays.').waitFor()
+    await field.fill('7')
+    await field.press('Enter')
+    await until(async () => componentsOf(await node.get(id)).delay?.delay_fixed?.delay === 7)
+    await close(view)
+  })
+
   describe('of a view', () => {
     let id: string
     beforeAll(async () => {

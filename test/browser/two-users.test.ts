@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
 import { until } from '../harness/waiting.ts'
-import { close, describeInBrowser, open } from './browser.ts'
+import { close, describeInBrowser, hold, open } from './browser.ts'
 import { componentsOf, lossy } from './pipelines.ts'
 
 describeInBrowser('of two users', () => {
@@ -63,6 +63,41 @@ describeInBrowser('of two users', () => {
     expect((await fieldsOf(id, 'loss2'))?.loss_prob).toBe(0.03)
     await close(a)
     await close(b)
+  })
+
+  test('who has typed nothing into the editor sees there what the other stores, and what one types then is about that', async () => {
+    const id = await createWith('loss_prob')
+    const view = await openTab(id, 'edit')
+    const { page } = view
+    await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).locator('header').click()
+    const loss = page.getByLabel(/^loss_prob/)
+    await loss.waitFor()
+    await storeElsewhere(id, { loss_prob: 0.5 })
+    await until(async () => (await loss.inputValue()) === '0.5')
+    await page.getByLabel(/^seed/).fill('9')
+    expect(await page.getByText('The stored configuration has changed meanwhile.').count()).toBe(0)
+    await storeElsewhere(id, { loss_prob: 0.75 })
+    await page.getByText('The stored configuration has changed meanwhile.').waitFor()
+    expect([await loss.inputValue(), await page.getByLabel(/^seed/).inputValue()]).toEqual(['0.5', '9'])
+    await close(view)
+  })
+
+  test('values of Impair that are not taken are told, also once one is elsewhere', async () => {
+    const id = await node.create(lossy(0.1), { name: 'left' })
+    const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/impair`, {
+      failsRequests: true,
+    })
+    const { page } = view
+    const release = await hold(page, 'PUT')
+    const loss = page.getByLabel('loss', { exact: true })
+    await loss.fill('25')
+    await loss.press('Enter')
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('link', { name: 'left', exact: true }).waitFor()
+    await node.call('DELETE', `/pipelines/${id}`)
+    release()
+    await page.locator('.toast', { hasText: 'The values were not taken' }).waitFor()
+    await close(view)
   })
 
   test('the one who is asked about a restart keeps what the other stores meanwhile, and is asked again', async () => {

@@ -5,7 +5,7 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
 import { startReal } from '../hub/callers.ts'
-import { close, describeInBrowser, open } from './browser.ts'
+import { close, describeInBrowser, hold, open } from './browser.ts'
 import { lossy } from './pipelines.ts'
 
 describeInBrowser('what is not stored', () => {
@@ -158,19 +158,6 @@ describeInBrowser('what is typed', () => {
     expect(await lossAndCmd()).toEqual([0.5, `echo one${breaks}echo three`])
     await close(view)
   })
-
-  /** Holds the page's calls of `method` back until the function returned is called. */
-  async function hold(page: Page, method: string): Promise<() => void> {
-    let release = (): void => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    await page.route(/\/pipelines(\/[^/]+)?$/, async (route) => {
-      if (route.request().method() === method) await released
-      await route.continue()
-    })
-    return release
-  }
 
   const lossOf = async (id: string) => (await configOf(id)).engine_config.pipeline.loss.uniform_loss.loss_prob
 

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'react'
 import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { settingsOf } from '../../data/settings.ts'
+import { StoredText } from '../../data/stored-text.ts'
 import { useValidation } from '../../data/validation.ts'
 import { nameText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
@@ -25,7 +26,9 @@ interface Props {
 
 export default function Configuration({ nodeId, pipeline, isGone }: Props) {
   const { value: schema } = useLive(configSchema)
-  const stored = pipeline.jsonConfig
+  const [known] = useState(() => new StoredText(pipeline))
+  known.tell(pipeline)
+  const stored = known.text
   const [text, setText] = useState(stored)
   /** The stored text that editing began with, or that was decided about. */
   const [base, setBase] = useState(stored)
@@ -91,12 +94,16 @@ export default function Configuration({ nodeId, pipeline, isGone }: Props) {
           id={pipeline.id}
           settings={settings}
           isStale={hasMoved}
-          onUpdated={({ jsonConfig, name }, isShown) => {
-            if (isShown) setUpdating(false)
-            // What was typed since stays.
-            setText((now) => (now === text ? jsonConfig : now))
-            setBase(jsonConfig)
-            tell(`${nameText(name)} is updated`)
+          onSend={() => {
+            const answer = known.ask()
+            return ({ jsonConfig, name }, isShown) => {
+              if (isShown) setUpdating(false)
+              answer(jsonConfig)
+              // What was typed since stays.
+              setText((now) => (now === text ? jsonConfig : now))
+              setBase(jsonConfig)
+              tell(`${nameText(name)} is updated`)
+            }
           }}
           onClose={() => setUpdating(false)}
         />

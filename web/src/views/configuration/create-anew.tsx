@@ -17,7 +17,7 @@ interface Props {
 
 export function CreateAnew({ nodeId, settings, onCreated }: Props) {
   const [isBusy, setBusy] = useState(false)
-  const create = async (): Promise<void> => {
+  const create = async (button: HTMLButtonElement): Promise<void> => {
     setBusy(true)
     try {
       const { pipeline } = await createPipeline(node, { nodeId, ...settings })
@@ -25,14 +25,20 @@ export function CreateAnew({ nodeId, settings, onCreated }: Props) {
       tell(`${nameText(settings.name)} is created`)
       // The page has to know that nothing is lost before it is left.
       flushSync(onCreated)
-      go({ view: 'pipeline', nodeId, pipelineId: pipeline.id })
+      // Who has left meanwhile stays where they are.
+      if (button.isConnected) go({ view: 'pipeline', nodeId, pipelineId: pipeline.id })
     } catch (error) {
       tellFailure('It was not created', error)
       setBusy(false)
     }
   }
   return (
-    <button type="button" className="button small primary" disabled={isBusy} onClick={create}>
+    <button
+      type="button"
+      className="button small primary"
+      disabled={isBusy}
+      onClick={({ currentTarget }) => create(currentTarget)}
+    >
       Create anew
     </button>
   )

@@ -22,12 +22,15 @@ interface Props {
   readonly settings: Settings
   /** Somebody else has stored other settings since these were begun. */
   readonly isStale: boolean
-  /** The node has the settings; `isShown` is false where the dialog was closed meanwhile: more may be typed by then. */
-  readonly onUpdated: (pipeline: Pipeline, isShown: boolean) => void
+  /**
+   * Called as the update is sent; what is returned is called once the node has the settings. `isShown` is false where the dialog was closed meanwhile:
+   * more may be typed by then.
+   */
+  readonly onSend: () => (pipeline: Pipeline, isShown: boolean) => void
   readonly onClose: () => void
 }
 
-export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose }: Props) {
+export function UpdateDialog({ nodeId, id, settings, isStale, onSend, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [plan, setPlan] = useState<ExplainUpdateResponse>()
   const [failure, setFailure] = useState<PenstockError>()
@@ -45,6 +48,7 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
   const update = async (): Promise<void> => {
     setBusy(true)
     setFailure(undefined)
+    const onUpdated = onSend()
     try {
       const { pipeline } = await updatePipeline(node, { nodeId, id, ...settings, forceRestart: restarts })
       const isShown = dialog.current !== null

@@ -89,7 +89,7 @@ export function Saving(props: Props) {
           id={pipeline.id}
           settings={updating}
           isStale={isStale}
-          onUpdated={(after, isShown) => {
+          onSend={() => (after, isShown) => {
             tell(`${nameText(after.name)} is updated`)
             if (!isShown) return onStored(after)
             setUpdating(undefined)

@@ -52,6 +52,16 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
   const problems = useMemo(() => byComponent(validation.problems), [validation.problems])
   const isDirty = draft.settings !== sent && !isSame(draft.settings, base)
   const hasMoved = !isSame(stored, base)
+  /** As the stream has told it last. */
+  const [told, setTold] = useState(stored)
+  if (told !== stored) {
+    setTold(stored)
+    // Nothing typed: what is shown follows what is stored.
+    if (hasMoved && !isDirty) {
+      reset(stored)
+      setBase(stored)
+    }
+  }
   useLeaveGuard(isDirty)
   useShortcuts(editing, view)
 

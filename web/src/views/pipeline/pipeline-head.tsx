@@ -1,7 +1,7 @@
 /** A pipeline's name, its state and that of its run, and what can be done with it now. */
 import { deletePipeline, type Pipeline, startPipeline, stopPipeline } from '@penstock/client'
 import { useState } from 'react'
-import { go, hashOf } from '../../app/routes.ts'
+import { go, hashOf, routeOf } from '../../app/routes.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
 import { node } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
@@ -49,7 +49,9 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
     const question = { title: `Delete ${name}?`, text: `${what}Its configuration and logs are gone.`, action: 'Delete' }
     if (!(await confirm(question))) return
     const call = () => deletePipeline(node, { nodeId, id })
-    if (await act('delete', call, `${name} is deleted`, `${name} was not deleted`)) go({ view: 'overview' })
+    const isDone = await act('delete', call, `${name} is deleted`, `${name} was not deleted`)
+    // Who has left meanwhile stays where they are.
+    if (isDone && isShown(nodeId, id)) go({ view: 'overview' })
   }
   const button = (label: string, isThere: boolean, call: () => unknown, kind = '') =>
     isThere && (
@@ -76,6 +78,12 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
       </div>
     </header>
   )
+}
+
+/** Whether the page shows this pipeline, deleted or not. */
+function isShown(nodeId: string, pipelineId: string): boolean {
+  const route = routeOf(location.hash)
+  return route.view === 'pipeline' && route.nodeId === nodeId && route.pipelineId === pipelineId
 }
 
 /** In its place once the pipeline is deleted. */
