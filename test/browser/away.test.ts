@@ -104,8 +104,13 @@ describeInBrowser('a view', () => {
     await uplinkOf(node)
     // The browser tells of the fault on its console, as it should.
     const { page } = await open(`http://${node.address}/v1/local-node-id`, { isForeign: true })
-    const body = 'export default () => { throw new Error("told by the test") }'
-    await page.route(/\/assets\/pipeline-.*js$/, (route) => route.fulfill({ contentType: 'text/javascript', body }))
+    await page.route(/\/assets\/pipeline-.*js$/, async (route) => {
+      const text = await (await route.fetch()).text()
+      const [, view = ''] = /([\w$]+) as default/.exec(text) ?? []
+      const faulty = `function ${view}(){throw new Error("told by the test")}function whole(`
+      const body = text.replace(`function ${view}(`, () => faulty)
+      await route.fulfill({ contentType: 'text/javascript', body })
+    })
     await page.goto(`http://${node.address}/#/`)
     await page.getByRole('link', { name: 'uplink', exact: true }).click()
     await page.getByRole('alert').getByText('told by the test').waitFor()
