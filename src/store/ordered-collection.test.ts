@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { open } from 'lmdb'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { RecordCollection } from './collection.ts'
-import { close, watchWrites } from './durable.ts'
 import { OrderedCollection } from './ordered-collection.ts'
+import { close, watchWrites } from './writers.ts'
 
 interface Thing {
   id: string

@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
-import { close, durable, forgetFile, noteFile, watchWrites } from './durable.ts'
+import { durable, forgetFile, noteFile } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -14,6 +14,7 @@ import { type Reserve, reserveWith } from './room.ts'
 import { RunCollection } from './runs.ts'
 import { SignIn } from './sign-in.ts'
 import { TokenCollection } from './tokens.ts'
+import { close, watchWrites } from './writers.ts'
 
 /** The files of the store in `directory`: the records, and the file by which LMDB orders its readers and writers. */
 export function storeFiles(directory: string): { data: string; lock: string } {

@@ -23,7 +23,7 @@ export class ClockOffset {
   private readonly filled = new Uint8Array(PARTS)
   private part = 0
   private since = 0
-  /** What no time may be far below: the least, that of before a pause or a rise until it is a minute old. */
+  /** What no time may be far below: the least, that of before a pause or a rise until the next part begins. */
   private trusted = 0
   private falls = 0
   /** Times in a row that are later than can be, and since when, ns. */

@@ -1,0 +1,77 @@
+/** The threads by which lmdb writes for a store: what they say of failures, and that they are done before it is closed. */
+import type { RootDatabase } from 'lmdb'
+
+type Told = (status: number) => unknown
+
+/** The part of lmdb's environment that `watchWrites` looks at. */
+interface Environment {
+  readonly startWriting?: (address: number, told: Told) => void
+}
+
+/** What lmdb tells while a thread of its own writes; any other status says that the thread is done. */
+const UNDER_WAY: ReadonlySet<number> = new Set([1, 2])
+/** How long the threads that write may take to be done once all is on disk, ms: they have nothing left to do but to return. */
+const LEAVE_MS = 1_000
+
+/** The threads of lmdb that write for a store. */
+class Writers {
+  #count = 0
+  #whenGone: (() => void) | undefined
+
+  begin(): void {
+    this.#count++
+  }
+
+  end(): void {
+    if (--this.#count === 0) this.#whenGone?.()
+  }
+
+  /** Resolves once there are none, after LEAVE_MS at the latest. */
+  async gone(): Promise<void> {
+    if (this.#count === 0) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#whenGone = resolve
+      timer = setTimeout(resolve, LEAVE_MS)
+    })
+    clearTimeout(timer)
+  }
+}
+
+const writers = new WeakMap<RootDatabase, Writers>()
+
+/**
+ * Keeps count of lmdb's threads that write, for `close`, and keeps lmdb from printing the cause of a failed commit on the console: whoever wrote gets it
+ * with the rejection, and tells it once.
+ */
+export function watchWrites(root: RootDatabase): void {
+  const { env } = root as unknown as { env: Environment }
+  const start = env.startWriting?.bind(env)
+  if (start === undefined) return
+  const writing = new Writers()
+  writers.set(root, writing)
+  const startWriting = (address: number, told: Told) => {
+    start(address, (status) => {
+      if (!UNDER_WAY.has(status)) writing.end()
+      const { error } = console
+      console.error = () => {}
+      try {
+        return told(status)
+      } finally {
+        console.error = error
+      }
+    })
+    writing.begin()
+  }
+  Object.defineProperty(env, 'startWriting', { value: startWriting })
+}
+
+/**
+ * Brings everything to disk and closes. lmdb does not wait for its own threads: one that has just committed still tells whoever listens in the environment,
+ * and ended the process where another one was faster and the environment had gone by then.
+ */
+export async function close(root: RootDatabase): Promise<void> {
+  await root.flushed
+  await writers.get(root)?.gone()
+  await root.close()
+}
