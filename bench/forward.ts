@@ -34,6 +34,12 @@ export const bench: Bench = async () => {
         goal: '≥ 0.9',
       },
       {
+        label: 'the same without starting the load',
+        value: medianOf(penstock, 'perCpuSecondOfLoad'),
+        unit,
+        ratio: medianRatio(penstock, c, 'perCpuSecondOfLoad'),
+      },
+      {
         label: 'the same by throughput',
         value: medianOf(penstock, 'perSecond'),
         unit: 'packets per second',

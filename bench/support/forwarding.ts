@@ -24,6 +24,8 @@ interface Ports {
 export interface Forwarded {
   /** Packets a second of CPU time. */
   readonly perCpuSecond: number
+  /** The same without the CPU time that the forwarder's process takes to start the load, which is this process for penstock alone. */
+  readonly perCpuSecondOfLoad: number
   /** Packets a second, after a moment in which it warms up. */
   readonly perSecond: number
 }
@@ -47,10 +49,11 @@ interface Flooded {
   readonly seconds: number
 }
 
-async function flood({ from, to }: Ports): Promise<Flooded> {
+async function flood({ from, to }: Ports, started: () => void): Promise<Flooded> {
   const child = spawn(nativeProgram('flood'), [from, to, SECONDS, BYTES, LOAD_CPU].map(String), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  started()
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -65,8 +68,16 @@ async function flood({ from, to }: Ports): Promise<Flooded> {
  */
 async function floodOf(pid: number, at: Ports): Promise<Forwarded> {
   const before = cpuTime(pid)
-  const { total, received, seconds } = await flood(at)
-  return { perCpuSecond: total / ((cpuTime(pid) - before) / 1e9), perSecond: received / seconds }
+  let started = before
+  const { total, received, seconds } = await flood(at, () => {
+    started = cpuTime(pid)
+  })
+  const after = cpuTime(pid)
+  return {
+    perCpuSecond: total / ((after - before) / 1e9),
+    perCpuSecondOfLoad: total / ((after - started) / 1e9),
+    perSecond: received / seconds,
+  }
 }
 
 function forwarderOf(child: ChildProcess, at: Ports): Forwarder {
