@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TelemetrySample } from '@penstock/client'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { packageRoot } from '../package-root.ts'
 import { clientOf } from './client.ts'
 import { bindLoopback, freePort, TrafficReceiver, TrafficSender } from './demo-traffic.ts'
@@ -215,7 +215,9 @@ export function addDemo(program: Command): void {
       `Starts a node of its own, runs ${EXAMPLE} on it through its REST API, feeds it with UDP datagrams and shows ` +
         'what was sent, lost on the emulated path, recovered and delivered.',
     )
-    .option('-d, --duration <time>', 'how long: 10s, 500ms, 5m', waitingTime, 10_000)
+    .addOption(
+      new Option('-d, --duration <time>', 'how long: 10s, 500ms, 5m').argParser(waitingTime).default(10_000, '10s'),
+    )
     .option('-r, --rate <number>', 'datagrams a second', whole(1, 50_000), 5_000)
     .option('--size <bytes>', 'bytes of a datagram', whole(16, 1_200), 1_000)
     .action(demo)

@@ -101,6 +101,10 @@ export function addTop(program: Command): void {
     .addOption(new Option('--sort <column>', 'the column to sort by').choices(SORT_KEYS).default('busy'))
     .option('--reverse', 'sort the other way round')
     .option('--once', 'print once and end')
-    .option('-i, --interval <time>', 'from one drawing, or line, to the next: 500ms, 2s', waitingTime, 1_000)
+    .addOption(
+      new Option('-i, --interval <time>', 'from one drawing, or line, to the next: 500ms, 2s')
+        .argParser(waitingTime)
+        .default(1_000, '1s'),
+    )
     .action(top)
 }

@@ -42,6 +42,24 @@ describe('help', () => {
     },
   )
 
+  it('shows a value that is taken as it stands where nothing is given', () => {
+    const wrong = all.flatMap(({ path, command }) =>
+      command.options
+        .filter((option) => option.parseArg !== undefined && option.defaultValue !== undefined)
+        .filter(({ variadic, defaultValue }) => !variadic && !Array.isArray(defaultValue))
+        .filter((option) => {
+          const shown = option.defaultValueDescription ?? String(option.defaultValue)
+          try {
+            return option.parseArg?.(shown, undefined) !== option.defaultValue
+          } catch {
+            return true
+          }
+        })
+        .map(({ flags }) => `${path} ${flags}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
   it('shows the example', () => {
     const { command } = all.find(({ path }) => path === 'pipelines start')!
     let shown = ''
