@@ -1,7 +1,7 @@
 /** What docs/service.md promises: the unit file and its capabilities, and a backup that brings a node back elsewhere. */
 import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
@@ -26,13 +26,27 @@ const missing = [
 if (missing.length > 0) console.warn(`SKIPPED: the tests of the systemd unit lack ${missing.join(', ')}`)
 
 describe('the systemd unit', () => {
+  // The program is where it is on this machine; its man pages are not installed.
+  const launcher = join(packageRoot(), 'bin/penstock.js')
+  const here = unit.replace('/usr/bin/penstock', launcher).replace(/^Documentation=.*$/m, '')
+
   it.skipIf(!has('systemd-analyze'))('has nothing that systemd does not know', () => {
-    // The program is where it is on this machine; its man pages are not installed.
-    const here = unit
-      .replace('/usr/bin/penstock', join(packageRoot(), 'bin/penstock.js'))
-      .replace(/^Documentation=.*$/m, '')
     const file = directory.file('penstock.service', here)
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+
+  it.skipIf(!has('systemd-analyze'))('starts a program that is elsewhere, once that is named as the guide says', () => {
+    const [, edited = ''] = /```ini\n([\s\S]*?)```/.exec(guide) ?? []
+    const units = join(directory.path, 'units')
+    mkdirSync(join(units, 'penstock.service.d'), { recursive: true })
+    writeFileSync(join(units, 'penstock.service'), here)
+    const override = edited.replaceAll(/^ +/gm, '').replace(/\/\S+(?= up )/, launcher)
+    expect(override).toContain(launcher)
+    writeFileSync(join(units, 'penstock.service.d/override.conf'), override)
+    // The colon: those of the system are looked for behind.
+    const env = { ...process.env, SYSTEMD_UNIT_PATH: `${units}:` }
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', 'penstock.service'], { encoding: 'utf8', env })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
 
@@ -43,6 +57,22 @@ describe('the systemd unit', () => {
       { encoding: 'utf8' },
     )
     expect(status, stdout).toBe(0)
+  })
+
+  it('gets to its place, with its user and settings, where no package brings it', () => {
+    const root = join(directory.path, 'machine')
+    // All that Debian has of these directories before anything is installed.
+    mkdirSync(join(root, 'etc/systemd/system'), { recursive: true })
+    const installs = guide.match(/^sudo install .*$/gm) ?? []
+    for (const line of installs) {
+      const command = line.replace(/^sudo /, '').replace(/ \/etc\//, ` ${root}/etc/`)
+      execFileSync('sh', ['-c', command], { cwd: packageRoot(), stdio: 'pipe' })
+    }
+    const placed = ['sysusers.d/penstock.conf', 'penstock/penstock.yaml', 'systemd/system/penstock.service']
+    const from = ['penstock.sysusers', 'penstock.yaml', 'penstock.service']
+    expect(placed.map((path) => readFileSync(join(root, 'etc', path), 'utf8'))).toEqual(
+      from.map((name) => readFileSync(join(packageRoot(), 'packaging/systemd', name), 'utf8')),
+    )
   })
 
   it('waits for runs with commands to stop, as is said of containers too', () => {
