@@ -45,6 +45,11 @@ export function planCapture(
   throw new ServiceError('FAILED_PRECONDITION', `component "${component}" has no ${other}`)
 }
 
+/** Why nothing can be captured of a run that has no thread. */
+export function notOn(runId: string): ServiceError {
+  return new ServiceError('FAILED_PRECONDITION', `run ${runId} is not on: packets are captured while a run is`)
+}
+
 /** Sends what comes out of `capture` until the caller leaves, or, with all that was there, `ended` resolves. */
 export function streamCapture(
   sink: Sink<CapturedPackets>,

@@ -12,7 +12,7 @@ import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
 import { messageOf } from '../text/error-message.ts'
-import { planCapture } from './capture-stream.ts'
+import { notOn } from './capture-stream.ts'
 import { HostedRun } from './hosted-run.ts'
 import { type OperationCaller, OperationQueue } from './operation-queue.ts'
 import type { Patience } from './patience.ts'
@@ -135,15 +135,9 @@ export class HostedPipeline {
 
   /** Copies packets of a run that is on to `sink`. */
   capture(request: OpenCaptureStreamRequest, sink: Sink<CapturedPackets>): void {
-    const { config } = this.#stored
     const run = this.run(request.runId)
-    if (run === undefined || config === null) {
-      throw new ServiceError(
-        'FAILED_PRECONDITION',
-        `run ${request.runId} is not on: packets are captured while a run is`,
-      )
-    }
-    run.followPackets(sink, planCapture(request, config, this.#host.registry), this.#host.clock)
+    if (run === undefined) throw notOn(request.runId)
+    run.followPackets(request, sink, this.#host)
   }
 
   /** The record of a remembered run. */
@@ -346,10 +340,13 @@ export class HostedPipeline {
     const giveBack = this.#host.keepPlace(previous)
     try {
       this.#machine.send({ type: 'RESTART' })
+      // What follows the new run, should it end before they are stored, is theirs to say.
+      this.#machine.send({ type: 'SETTINGS', policy: policyOf(next.settings) })
       await this.#started(previous)
       await this.#takeSettings(next)
     } catch (error) {
       this.#machine.send({ type: 'STOP' })
+      this.#machine.send({ type: 'SETTINGS', policy: policyOf(this.#record.settings) })
       throw notReplaced(error)
     } finally {
       giveBack()
@@ -387,7 +384,8 @@ export class HostedPipeline {
     this.#record = record
     this.#stored = { config }
     this.#machine.send({ type: 'SETTINGS', policy: policyOf(settings) })
-    const run = this.#machine.run === null ? undefined : this.run(this.#machine.run.id)
+    // One that stops has what it ran with.
+    const run = this.#machine.isRunning ? this.currentRun : undefined
     const { selection } = run ?? {}
     if (selection !== undefined) {
       selection.level = settings.defaultLoggingLevel

@@ -4,17 +4,26 @@ import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Fanout } from '../contract/fanout.ts'
 import type { Sink } from '../contract/handlers.ts'
-import type { CapturedPackets, LogStreamMessages, TelemetryOptions, TelemetrySample } from '../contract/types.ts'
+import type {
+  CapturedPackets,
+  LogStreamMessages,
+  OpenCaptureStreamRequest,
+  TelemetryOptions,
+  TelemetrySample,
+} from '../contract/types.ts'
+import type { Registry } from '../dataplane/engine/component.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { KpisConfig } from '../dataplane/engine/kpis.ts'
 import { isLastLine, type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
+import type { ProcessMeter } from '../telemetry/process-meter.ts'
 import type { Numbers } from '../telemetry/prometheus.ts'
 import type { Reading } from '../telemetry/reading.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
-import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
-import { type CapturePlan, streamCapture } from './capture-stream.ts'
+import { Sampler, Telemetry } from '../telemetry/sampler.ts'
+import { notOn, planCapture, streamCapture } from './capture-stream.ts'
 import { fitting, sendAll } from './past-lines.ts'
 import { logMessageView } from './pipelines-view.ts'
 import { sendLast, TelemetryFollowers } from './telemetry-followers.ts'
@@ -46,8 +55,8 @@ export class HostedRun {
   #record: RunRecord | undefined
   #saidEnd = false
   #metricsFile: MetricsFile | undefined
-  /** Its thread, from its launch on. */
-  #handle: RunHandle | undefined
+  /** Its thread, from its launch to its end, and what that runs: no live change adds components or connections. */
+  #launch: { readonly handle: RunHandle; readonly config: PipelineConfig } | undefined
   #captures = 0
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: Reading | undefined
@@ -93,18 +102,19 @@ export class HostedRun {
   }
 
   /** The run has a thread: its metrics can be read, every `interval` ms, and its KPIs evaluated. */
-  launched(handle: RunHandle, interval: number, options: SamplerOptions): void {
+  launched(handle: RunHandle, config: PipelineConfig, interval: number, process: ProcessMeter): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return
-    this.#handle = handle
+    this.#launch = { handle, config }
     const { region } = handle
     this.#metricsFile?.follow(region)
-    const sampler = new Sampler(region, options)
+    const { kpis } = config
+    const sampler = new Sampler(region, { kpis, process })
     // As the run's clock does: the system's time when the run began, and on from there whatever becomes of that one.
     const epoch = Date.now() - performance.now()
     const take = () => sampler.read(epoch + performance.now(), new Date())
     this.#sampler = sampler
     this.#telemetry = new Telemetry(take, interval)
-    this.#telemetry.always = options.kpis !== undefined
+    this.#telemetry.always = kpis !== undefined
     const waiting = this.#awaitingRegion
     this.#awaitingRegion = []
     for (const { sink, options } of waiting) this.followTelemetry(sink, options)
@@ -121,6 +131,7 @@ export class HostedRun {
   end(record: RunRecord): void {
     if (this.#record !== undefined) return
     this.#record = record
+    this.#launch = undefined
     // A thread that died or was killed could not say so itself.
     if (!this.#saidEnd) {
       this.append([lastLine(record)])
@@ -198,12 +209,15 @@ export class HostedRun {
     await this.log.remove()
   }
 
-  /** Copies packets of the run that is on. Throws FAILED_PRECONDITION when it is not, RESOURCE_EXHAUSTED when too many do. */
-  followPackets(sink: Sink<CapturedPackets>, plan: CapturePlan, clock: Timers): void {
-    const handle = this.#handle
-    if (handle === undefined || this.#record !== undefined) {
-      throw new ServiceError('FAILED_PRECONDITION', `run ${this.id} is not on: packets are captured while a run is`)
-    }
+  /** Copies packets of the run that is on. Throws FAILED_PRECONDITION when it is not, RESOURCE_EXHAUSTED when too many do, and as `planCapture`. */
+  followPackets(
+    request: OpenCaptureStreamRequest,
+    sink: Sink<CapturedPackets>,
+    { registry, clock }: { registry: Registry; clock: Timers },
+  ): void {
+    if (this.#launch === undefined) throw notOn(this.id)
+    const { handle, config } = this.#launch
+    const plan = planCapture(request, config, registry)
     if (this.#captures >= MAX_CAPTURES) {
       throw new ServiceError(
         'RESOURCE_EXHAUSTED',

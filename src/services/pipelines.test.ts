@@ -942,6 +942,83 @@ describe('update', () => {
     expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
   })
 
+  test.each([
+    { before: { never: {} }, after: { always: { maxRestarts: 0 } }, runs: 3 },
+    { before: { always: { maxRestarts: 0 } }, after: { never: {} }, runs: 2 },
+  ])('a new run that ends before its settings are stored: their restart policy counts, %j', async (policies) => {
+    const { id } = await create({ restartPolicy: policies.before })
+    await start(id)
+    const put = store.pipelines.put.bind(store.pipelines)
+    let write = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    store.pipelines.put = async (record) => {
+      await isHeld
+      await put(record)
+    }
+    const updated = update(id, { jsonConfig: config(1, 300), forceRestart: true, restartPolicy: policies.after })
+    await replaced()
+    pool.last.end({ outcome: 'COMPLETED' })
+    await settle()
+    write()
+    await updated
+    clock.increment(1_000)
+    await settled()
+    expect(pool.runs).toHaveLength(policies.runs)
+    expect(await get(id)).toMatchObject({ started: policies.runs === 3, jsonConfig: config(1, 300) })
+  })
+
+  test('one whose settings are not stored leaves the restart policy of before', async () => {
+    const { id } = await create()
+    await start(id)
+    pool.prompt = false
+    const policy = { restartPolicy: { always: { maxRestarts: 0 } } }
+    const failed = expect(
+      update(id, { ...policy, jsonConfig: config(1, 300), forceRestart: true }),
+    ).rejects.toMatchObject({ code: 'ABORTED' })
+    await replaced()
+    pool.last.end({ outcome: 'FAILED', error: 'port taken' })
+    await failed
+    pool.prompt = true
+    await start(id)
+    pool.last.end({ outcome: 'COMPLETED' })
+    await settled()
+    expect(await get(id)).toMatchObject({ started: false })
+  })
+
+  test('settings that come while a run stops are for the next one: what is captured, its KPIs and its filters stay its own', async () => {
+    const whole = (sink: string, more: object) =>
+      JSON.stringify({
+        engine_config: {
+          pipeline: {
+            source: JSON.parse(config()).engine_config.pipeline.source,
+            [sink]: { traffic_sink: { input: 'a' } },
+          },
+          ...more,
+        },
+        kpis: { metrics: [{ id: sink, label: sink, value: { expression: `{${sink}/packets}` } }] },
+      })
+    const log_filters = [{ level: 'STATE', path_filter: '*', actions: { actions: ['discard'] } }]
+    const { id } = await create({ jsonConfig: whole('sink', {}) })
+    const runId = await start(id)
+    const telemetry = new CollectingSink<TelemetrySample>()
+    await service.handlers.openTelemetryStream({ nodeId, runId }, call, telemetry)
+    await stop(id)
+    await update(id, { jsonConfig: whole('drain', { log_filters }), defaultLoggingLevel: 'FATAL' })
+    const capture = (component: string) =>
+      service.handlers.openCaptureStream({ nodeId, runId, component, side: 'INPUT' }, call, new CollectingSink())
+    await expect(capture('sink')).rejects.toThrow('a scripted run has no packets')
+    await expect(capture('drain')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    pool.last.log([{ timestamp: 0, level: 'INFO', component: 'sink', message: 'its last words', fields: {} }])
+    const lines = new CollectingSink<LogStreamMessages>()
+    await service.handlers.openLogStream({ nodeId, runId, options: { lines: 10n } }, call, lines)
+    expect(lines.messages.flatMap(({ messages }) => messages)).toMatchObject([{ message: 'its last words' }])
+    pool.last.end({ outcome: 'STOPPED' })
+    await settled()
+    expect(telemetry.messages.at(-1)?.kpis).toMatchObject([{ id: 'sink', value: { value: 0 } }])
+  })
+
   test('a restart whose settings cannot be stored, and whose run has failed by then: none is made with them again', async () => {
     const policies = { restartPolicy: { always: { maxRestarts: 0 } } }
     const { id } = await create(policies)

@@ -48,8 +48,10 @@ export function planRun(
     options: options(),
     stopTimeout: policyOf(settings).instructionsTimeout,
     onLog: (lines) => run.append(lines),
-    onLaunch: (handle) =>
-      run.launched(handle, host.telemetryInterval, { kpis: stored.config?.kpis, process: host.processMeter }),
+    onLaunch: (handle) => {
+      // What cannot run here is never launched.
+      if (stored.config !== null) run.launched(handle, stored.config, host.telemetryInterval, host.processMeter)
+    },
     now: Date.now,
     elapsed: () => performance.now(),
     uptime: uptimeMs,
