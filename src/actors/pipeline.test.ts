@@ -23,6 +23,7 @@ const configuration = (version: number): PipelineConfig => ({ version, component
 /** What the thread was asked to take over, and its answers. */
 interface Asked {
   config: PipelineConfig
+  timeout: number | undefined
   accept(): void
   refuse(error: Error): void
 }
@@ -36,8 +37,8 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
   const awaited: boolean[] = []
   let send: (event: ThreadEvent) => void = () => {}
   let runs = 0
-  const reconfigure = (config: PipelineConfig) =>
-    new Promise<void>((accept, refuse) => asked.push({ config, accept, refuse }))
+  const reconfigure: RunHandle['reconfigure'] = (config, timeout) =>
+    new Promise<void>((accept, refuse) => asked.push({ config, timeout, accept, refuse }))
   const run = pipelineRun.provide({
     actors: {
       thread: fromCallback<ThreadCommand, RunPlan, ThreadEvent>(({ sendBack, receive }) => {
@@ -554,7 +555,7 @@ describe('a change', () => {
   test('a second one is refused while the first is under way, which goes on', async () => {
     const machine = rig()
     await take(machine, start, running, change, another)
-    expect(machine.asked.map(({ config }) => config)).toEqual([config])
+    expect(machine.asked).toMatchObject([{ config, timeout: 5_000 }])
     expect(ends(machine)).toEqual([
       { type: 'reconfigureEnded', config: another.config, outcome: { kind: 'refused', cause: expect.any(Error) } },
     ])

@@ -130,8 +130,8 @@ function isStillWanted(context: PipelineContext): boolean {
 }
 
 /** Asks the thread of a run to take a configuration over. Replaced in tests. */
-const reconfigureRun = fromPromise<void, { handle: RunHandle; config: PipelineConfig }>(
-  async ({ input: { handle, config } }) => await handle.reconfigure(config),
+const reconfigureRun = fromPromise<void, { handle: RunHandle; change: Change }>(
+  async ({ input: { handle, change } }) => await handle.reconfigure(change.config, change.timeout),
 )
 
 const outputOf = ({ event }: { event: { output: RunStatus } }) => event.output
@@ -347,7 +347,7 @@ export const pipeline = setup({
                 src: 'reconfigure',
                 input: ({ context: { run, change } }) => ({
                   handle: run?.handle as RunHandle,
-                  config: (change as Change).config,
+                  change: change as Change,
                 }),
                 onDone: { target: 'steady', actions: { type: 'endChange', params: { kind: 'taken over' } } },
                 onError: [

@@ -115,7 +115,7 @@ describe('starting', () => {
     expect(native.openDescriptors()).toBe(before)
   })
 
-  it('is over at once, without a thread, when it is stopped or killed while a name is asked for', async () => {
+  it('is over at once, without a thread, when it is stopped or killed while a name is asked for; others run, and take changes over', async () => {
     const silent = testPool({ hostNames: new HostNames(() => new Promise(() => {})) })
     const pipeline = { out: { udp: { remote_address: 'slow.example:5000', input: 'a' } }, ...feed }
     const [stopped, killed, closed] = [1, 2, 3].map(() => new TestRun(silent, pipeline)) as [TestRun, TestRun, TestRun]
@@ -124,8 +124,17 @@ describe('starting', () => {
     await expect(stopped.handle.running).rejects.toThrow(RunOver)
     killed.handle.kill('enough')
     expect(await killed.handle.ended).toEqual({ outcome: 'FAILED', error: 'enough' })
-    const others = new TestRun(silent, { ...feed, end: { traffic_sink: { input: 'a' } } })
+    const writing = (remote_address: string) => ({
+      ...feed,
+      to: { peer_writer: { input: 'a', output: 'b', remote_address } },
+      end: { traffic_sink: { input: 'b' } },
+    })
+    const others = new TestRun(silent, writing('127.0.0.1:5000'))
     await others.handle.running
+    // A change of it, as well, is refused while there is time to ask the thread.
+    const refused = others.handle.reconfigure(configure(writing('slow.example:5000')), 200)
+    await expect(refused).rejects.toThrow('slow.example has no address: no answer within 0.1 s')
+    await others.handle.reconfigure(configure(writing('127.0.0.1:5001')), 10_000)
     await silent.close()
     expect(await closed.handle.ended).toEqual({ outcome: 'STOPPED' })
     expect(native.openDescriptors()).toBe(before)

@@ -100,9 +100,15 @@ export class HostNames {
   /**
    * The checked configuration with an address for every host name: the first answer with which the component's own rules hold, such as
    * one family for both ends of a socket. `known` has the answers that the run has had already, and gets the new ones. Rejects with
-   * ComponentError when a name has no answer, none in time, or none that fits.
+   * ComponentError when a name has no answer, none in time (`within` ms, where that is less than it waits otherwise), or none that fits.
    */
-  async resolve(config: PipelineConfig, registry: Registry, known: Map<string, Answers>): Promise<ResolvedConfig> {
+  async resolve(
+    config: PipelineConfig,
+    registry: Registry,
+    known: Map<string, Answers>,
+    within = this.patience,
+  ): Promise<ResolvedConfig> {
+    const patience = Math.min(within, this.patience)
     const named = Object.entries(config.components).flatMap(([name, component]) => {
       const fields = namedFields(component, registry)
       return fields.length > 0 ? [{ name, component, fields }] : []
@@ -111,7 +117,7 @@ export class HostNames {
     const components = { ...config.components }
     const hosts: ResolvedHost[] = []
     const asked = named.map(async ({ name, component, fields }) => {
-      await Promise.all(fields.map((field) => this.learn(name, component.key, field, known)))
+      await Promise.all(fields.map((field) => this.learn(name, component.key, field, known, patience)))
     })
     await Promise.all(asked)
     for (const { name, component, fields } of named) {
@@ -128,10 +134,11 @@ export class HostNames {
     key: string,
     { field, host }: NamedField,
     known: Map<string, Answers>,
+    patience: number,
   ): Promise<void> {
     if (known.has(host)) return
     try {
-      known.set(host, await this.inTime(this.ask(host)))
+      known.set(host, await this.inTime(this.ask(host), patience))
     } catch (error) {
       throw new ComponentError(name, key, new Error(`${field}: ${host} has no address: ${causeOf(error)}`))
     }
@@ -148,11 +155,11 @@ export class HostNames {
     return answers
   }
 
-  private async inTime(answers: Promise<Answers>): Promise<Answers> {
+  private async inTime(answers: Promise<Answers>, patience: number): Promise<Answers> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      const why = `no answer within ${this.patience / 1000} s (see /etc/resolv.conf and the network)`
-      timer = setTimeout(() => reject(new Error(why)), this.patience)
+      const why = `no answer within ${patience / 1000} s (see /etc/resolv.conf and the network)`
+      timer = setTimeout(() => reject(new Error(why)), patience)
     })
     try {
       return await Promise.race([answers, late])

@@ -49,7 +49,7 @@ export class PooledRun implements RunHandle {
   private serial = 0
   /** Rings of captures that are over, for the next: the run's thread collects no garbage, and would hold any ring that is left. */
   private readonly spareRings: { readonly ring: SharedArrayBuffer; writers: number }[] = []
-  private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
+  private readonly resolve: (config: PipelineConfig, within?: number) => Promise<ResolvedConfig>
   /** Ends the wait for the addresses of host names, for its turn and for a thread; its reason is a RunOver. */
   private readonly leave = new AbortController()
   /** The changes so far, so that none overtakes another whose names are still asked for. */
@@ -111,7 +111,7 @@ export class PooledRun implements RunHandle {
     })
     this.running.catch(() => {})
     const known = new Map<string, Answers>()
-    this.resolve = (config) => hostNames.resolve(config, registry, known)
+    this.resolve = (config, within) => hostNames.resolve(config, registry, known, within)
     const { signal: left } = this.leave
     const cancelled = new Promise<never>((_, reject) => {
       left.addEventListener('abort', () => reject(left.reason), { once: true })
@@ -245,8 +245,10 @@ export class PooledRun implements RunHandle {
     })
   }
 
-  reconfigure(config: PipelineConfig): Promise<void> {
-    const resolved = this.changes.then(() => this.resolve(config))
+  reconfigure(config: PipelineConfig, timeout?: number): Promise<void> {
+    // The other half is the thread's.
+    const within = timeout === undefined ? undefined : timeout / 2
+    const resolved = this.changes.then(() => this.resolve(config, within))
     this.changes = resolved.catch(() => {})
     return resolved.then((change) => this.send(change))
   }

@@ -77,8 +77,11 @@ export interface RunHandle {
   stop(): void
   /** Ends the thread by force (outcome FAILED with `cause`) and closes what it left open. */
   kill(cause: string): void
-  /** Applies a configuration that differs in live fields only; rejects with RunOver when the run ends first, else with why it was not applied. */
-  reconfigure(config: PipelineConfig): Promise<void>
+  /**
+   * Applies a configuration that differs in live fields only; rejects with RunOver when the run ends first, else with why it was not applied.
+   * Whoever waits `timeout` ms for that is told of host names that are not answered while the thread was not asked.
+   */
+  reconfigure(config: PipelineConfig, timeout?: number): Promise<void>
   /** Copies packets on their way, until it is closed or the run ends. */
   capture(options: CaptureOptions): Capture
 }
