@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open } from 'lmdb'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { RecordCollection } from './collection.ts'
 import { OrderedCollection } from './ordered-collection.ts'
 import { close, watchWrites } from './writers.ts'
@@ -57,6 +57,19 @@ test('records come in the order in which they were added, changed or not', async
   await things.remove(['m', 'unknown'])
   await things.put({ id: 'm', at: 2 })
   expect(things.all().map(({ id }) => id)).toEqual(['a', 'c', 'm'])
+  await close()
+})
+
+test('one that the disk did not let go of keeps its place', async () => {
+  let { things, close } = opened()
+  for (const id of ['a', 'b']) await things.put({ id, at: 0 })
+  // Stands in for a disk that fails.
+  vi.spyOn(RecordCollection.prototype, 'remove').mockRejectedValueOnce(new Error('EIO: i/o error, write'))
+  await expect(things.remove('a')).rejects.toThrow('EIO')
+  await things.put({ id: 'a', at: 0, state: 'changed' })
+  await close()
+  ;({ things, close } = opened())
+  expect(things.all().map(({ id }) => id)).toEqual(['a', 'b'])
   await close()
 })
 

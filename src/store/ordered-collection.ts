@@ -57,11 +57,11 @@ export class OrderedCollection<R extends object> {
     await this.#records.put({ ...record, number })
   }
 
-  /** As RecordCollection.remove. */
+  /** As RecordCollection.remove. Those that the disk does not let go of keep their place. */
   async remove(keys: string | readonly string[]): Promise<void> {
     const numbers = this.#known()
-    for (const key of [keys].flat()) numbers.delete(key)
     await this.#records.remove(keys)
+    for (const key of [keys].flat()) numbers.delete(key)
   }
 
   #known(): Map<string, number> {
