@@ -72,6 +72,14 @@ test('its last use is kept to the minute', async () => {
   expect((await list())[0]?.lastUsed).toEqual(new Date(now))
 })
 
+test('its last use is told where the clock was ahead at the one before', async () => {
+  const secret = await create('a')
+  access.verify(secret)
+  now -= 10 * 365 * 86_400_000
+  access.verify(secret)
+  expect((await list())[0]?.lastUsed).toEqual(new Date(now))
+})
+
 test('revoked: refused before the answer, listeners told, gone after a restart, the name free again', async () => {
   const secret = await create('a')
   const told: string[] = []

@@ -8,7 +8,7 @@ import type { TokenCollection, TokenRecord } from '../store/tokens.ts'
 /** Lets scanners for leaked secrets know one when they see it. */
 const PREFIX = 'penstock_'
 const SECRET_BYTES = 32
-/** A use is noted on disk when the last note is older than this, ms. */
+/** A use is noted on disk when it is this far from the last note, ms: before it where the clock was set back. */
 const NOTE_AFTER_MS = 60_000
 const MAX_TOKENS = 1_000
 
@@ -66,7 +66,7 @@ export class AccessService {
     const record = this.#byHash.get(hashOf(secret))
     if (record === undefined) return undefined
     const now = this.#now()
-    if (record.lastUsedAt === undefined || now - record.lastUsedAt >= NOTE_AFTER_MS) {
+    if (record.lastUsedAt === undefined || Math.abs(now - record.lastUsedAt) >= NOTE_AFTER_MS) {
       record.lastUsedAt = now
       this.#tokens.put({ ...record }).catch(this.#onError)
     }
