@@ -8,12 +8,13 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { makeDirectory } from '../make-directory.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
+import { replaceFile } from '../write-file.ts'
 import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
 import { newPrivateKey } from './keys.ts'
 import { readIfThere } from './read-if-there.ts'
@@ -65,8 +66,8 @@ export function autoCertificate(options: CertificateOptions): Certificate {
   const { certificate, key } = makeCertificate(options.hostnames, now, ownKey(keyFile))
   makeDirectory(directory)
   // The key first: a certificate without its key would be an error at the next start, a key without certificate is replaced.
-  write(keyFile, key)
-  write(certFile, certificate)
+  replaceFile(keyFile, key)
+  replaceFile(certFile, certificate)
   const fingerprint = fingerprintOf(parse(certificate, certFile).raw)
   return { certFile, keyFile, fingerprint, ...(renewed === undefined ? {} : { renewed }) }
 }
@@ -209,21 +210,4 @@ function checkKey(certificate: X509Certificate, keyFile: string): void {
       `${keyFile} is not the key of the certificate next to it: restore the right one, or remove the certificate to have one made with this key`,
     )
   }
-}
-
-/** The file appears whole, readable by its owner only, and is on disk when this returns. */
-function write(path: string, text: string): void {
-  const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
-  try {
-    writeSync(file, text)
-    fsyncSync(file)
-  } catch (error) {
-    // The system names no file here.
-    rmSync(draft, { force: true })
-    throw new Error(`${path} cannot be written (${(error as Error).message}): is its disk full?`, { cause: error })
-  } finally {
-    closeSync(file)
-  }
-  renameSync(draft, path)
 }

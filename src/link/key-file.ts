@@ -1,8 +1,9 @@
 /** Ed25519 keys in files: PKCS #8 in PEM, for their owner alone to read. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs'
+import { linkSync, unlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeDirectory } from '../make-directory.ts'
+import { replaceFile, syncDirectoryOf, writeDraft } from '../write-file.ts'
 import { readIfThere } from './read-if-there.ts'
 
 /** The key in a file; undefined when there is no such file. Throws when it holds something else, saying what to do then. */
@@ -27,7 +28,7 @@ export function readKey(path: string, advice = 'restore it'): KeyObject | undefi
  */
 export function placeKey(path: string, key: KeyObject): boolean {
   makeDirectory(dirname(path))
-  const draft = writeDraft(path, key)
+  const draft = writeDraft(path, pemOf(key))
   try {
     linkSync(draft, path)
   } catch (error) {
@@ -42,25 +43,9 @@ export function placeKey(path: string, key: KeyObject): boolean {
 
 /** Writes the key in place of the one in a file: the file holds the one or the other whatever happens, and this one on disk before this returns. */
 export function replaceKey(path: string, key: KeyObject): void {
-  renameSync(writeDraft(path, key), path)
-  syncDirectoryOf(path)
+  replaceFile(path, pemOf(key))
 }
 
-/** A file beside `path` with the key, on disk. */
-function writeDraft(path: string, key: KeyObject): string {
-  const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
-  try {
-    writeSync(file, key.export({ type: 'pkcs8', format: 'pem' }) as string)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  return draft
-}
-
-function syncDirectoryOf(path: string): void {
-  const folder = openSync(dirname(path), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }) as string
 }

@@ -1,8 +1,9 @@
 /** The token of the data directory: how the command line on the node's machine gets in where loopback callers need a token too. */
-import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, type Stats, writeSync } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { readRegularFile } from '../read-file.ts'
 import type { AccessService } from '../services/access.ts'
+import { replaceFile } from '../write-file.ts'
 
 /** Its name in the data directory. */
 export const TOKEN_FILE = 'local.token'
@@ -77,7 +78,7 @@ export function readTokenFile(path: string, cures = KEPT): TokenFile {
 
 /**
  * Sees to it that the data directory holds a token that is known: the one it holds, else a new one. Returns the file's path, and why a
- * token was made. Throws TokenFileError when the file is not to be trusted.
+ * token was made. Throws TokenFileError when the file is not to be trusted, or why none could be written.
  */
 export async function keepTokenFile(
   directory: string,
@@ -92,20 +93,6 @@ export async function keepTokenFile(
     isThere = false
   }
   // Known before it is in the file: whoever finds it there can use it.
-  write(path, await tokens.replace(TOKEN_NAME))
+  replaceFile(path, `${await tokens.replace(TOKEN_NAME)}\n`)
   return { path, made: isThere ? 'the one there was not valid' : 'there was none' }
-}
-
-/** The file appears whole or not at all. */
-function write(path: string, token: string): void {
-  const draft = `${path}.${process.pid}`
-  rmSync(draft, { force: true })
-  const file = openSync(draft, 'wx', 0o600)
-  try {
-    writeSync(file, `${token}\n`)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  renameSync(draft, path)
 }

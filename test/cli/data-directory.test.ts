@@ -8,6 +8,7 @@ import {
   cpSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
@@ -171,6 +172,15 @@ describe.skipIf(!canMount)('a disk', () => {
     expect(await end(node)).toBe(0)
     const again = await up(path)
     expect(again.ready?.node, again.stderr()).toBe(node.ready?.node)
+    expect(await end(again)).toBe(0)
+    // A file that is to be made is named, and nothing is left of it.
+    const before = readdirSync(path)
+    const { child, stderr } = await up(path, [], ['--loopback', 'token'])
+    expect(stderr()).toBe(
+      `penstock: the node did not start: ${join(path, 'local.token')} cannot be written (ENOSPC: no space left on device, write): is its disk full?\n`,
+    )
+    expect(child.exitCode).toBe(1)
+    expect(readdirSync(path)).toEqual(before)
   })
 
   test('that fills up: each caller is told, the log once a minute; changes are taken once there is room', async () => {
