@@ -83,6 +83,30 @@ test('a link that ends while its server may not write is over there too, as soon
   expect(b.listed(node.nodeId)?.online).toBe(false)
 })
 
+test('a node that asks for its own removal while another server removes it has no link any more', async () => {
+  const a = await server('a')
+  const b = await server('b')
+  const { node, session } = await a.join()
+  await until(() => b.listed(node.nodeId)?.online === true)
+  const members = `$KV.penstock_${bucket()}_members.node.`
+  let isAsked = false
+  a.proxy.changeToServer((text) => {
+    isAsked ||= text.includes(members)
+    return text.replaceAll(members, members.replace('$KV', '$NO'))
+  })
+  const asked = a.registry.remove(node.nodeId, { answerFirst: true })
+  await until(() => isAsked)
+  expect(await b.registry.remove(node.nodeId)).toBe(true)
+  await until(() => a.listed(node.nodeId) === undefined)
+  a.proxy.changeToServer()
+  expect(await asked).toBe(false)
+  let reason: string | undefined
+  void session.closed.then((end) => {
+    reason = end.reason
+  })
+  await until(() => reason === 'REMOVED')
+})
+
 test('a node whose claim was made, though no answer said so, is not online where it has no link', async () => {
   const a = await server('a')
   const b = await server('b')

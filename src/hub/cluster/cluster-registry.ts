@@ -90,11 +90,18 @@ export class ClusterRegistry implements NodeRegistry {
     }
     const link = this.#parts.links.get(nodeId)
     if (!answerFirst || link === undefined) return await this.#parts.members.forget(nodeId)
-    return await this.#parts.links.keep(nodeId, async () => {
-      const wasMember = await this.#parts.members.forget(nodeId)
-      if (wasMember) setImmediate(() => link.session.close('REMOVED', 'the node was removed from the hub'))
-      return wasMember
-    })
+    try {
+      return await this.#parts.links.keep(nodeId, async () => {
+        const wasMember = await this.#parts.members.forget(nodeId)
+        if (wasMember) setImmediate(() => link.session.close('REMOVED', 'the node was removed from the hub'))
+        return wasMember
+      })
+    } finally {
+      // Another server may have taken it off meanwhile, when its link was kept. Out of touch, all links are settled once that is over.
+      setImmediate(() => {
+        if (this.#parts.isInTouch) this.#parts.links.settle(nodeId)
+      })
+    }
   }
 
   async claim(nodeId: string, record: NodeRecord, withdrawn: AbortSignal): Promise<Claim | undefined> {
