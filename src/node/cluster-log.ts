@@ -47,7 +47,7 @@ export class ClusterLog {
         break
       case 'lease lost':
         this.#log.warn(
-          {},
+          fact.error === undefined ? {} : { error: messageOf(fact.error) },
           'this server has lost its lease: it cannot reach the state of the hub, lets nobody in and removes nobody until it can, and lets its nodes look for another server',
         )
         break

@@ -54,6 +54,27 @@ test('what a node says of itself while nothing can be written is written later, 
   expect(a.facts).not.toContain('lease lost')
 })
 
+test('NATS is full: a server that connects anew says so once and keeps that connection; with room again all goes on', async () => {
+  const nats = await start(Nats.alone((store) => `jetstream { store_dir: "${store}", max_file: 1MB }`))
+  const a = await server(nats, 'a')
+  const makeRoom = await nats.fillDisk()
+  await expect(a.admit(newIdentity())).rejects.toMatchObject({
+    ...{ code: 'UNAVAILABLE', message: expect.stringContaining('NATS takes no change of this hub now (insufficient') },
+  })
+  a.proxy.break()
+  const isUnread = () => a.errors.some((error) => error.startsWith('the state of the hub could not be read'))
+  await until(isUnread)
+  // Two renewals, with each of which it is tried again.
+  const since = performance.now()
+  await until(() => performance.now() - since > 2_200)
+  expect(a.facts.filter((fact) => fact === 'connected')).toHaveLength(2)
+  expect(a.errors).toHaveLength(1)
+  await makeRoom()
+  await until(() => (a.registry as ClusterRegistry).directory.isInTouch)
+  await a.admit(newIdentity(), recordOf('new'))
+  expect(a.facts.filter((fact) => fact === 'connected')).toHaveLength(2)
+})
+
 test('where a node is is lost in the engine: its server notes it again, its link stays', async () => {
   const { nats, b, node, end } = await pairWithNode()
   b.told()

@@ -50,7 +50,7 @@ const natsWith = (settings: string) => nats(Nats.alone((store) => `jetstream { s
 
 async function server(
   flags: Record<string, string>,
-  options: Pick<NodeOptions, 'clock' | 'log'> = {},
+  options: Pick<NodeOptions, 'clock' | 'log' | 'signal'> = {},
 ): Promise<RunningNode> {
   const http = await freeAddress()
   const own = { hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}`, http, grpc: 'none' }
@@ -243,6 +243,23 @@ describe('what stops it from coming up, with nothing written into NATS', () => {
     const told = lines.filter((line) => line.includes('"the state of the hub cannot be reached; it is tried again"'))
     expect(told).toHaveLength(1)
     expect(told[0]).toContain('"error":"connection refused"')
+  })
+
+  test('NATS that is full: its log says so at once, and after half a minute it ends; told to stop, at once', async () => {
+    const there = await nats(Nats.alone((store) => `jetstream { store_dir: "${store}", max_file: 1MB }`))
+    await (await server(at(there))).node.close()
+    const makeRoom = await there.fillDisk()
+    closing.push(makeRoom)
+    const fast = { ...systemClock, setTimeout: (fn: () => void, wait: number) => setTimeout(fn, wait / 20) }
+    await expect(
+      server(at(there), { clock: fast, log: createLog({ level: 'silent', format: 'json' }) }),
+    ).rejects.toThrow(/cannot be had from the NATS servers at 127\.0\.0\.1:\d+ within 30 s: insufficient resources/)
+    const stop = new AbortController()
+    const write = (line: string) => {
+      if (line.includes('"the state of the hub could not be read; it is tried again"')) stop.abort(new Error('stopped'))
+    }
+    const log = createLog({ level: 'info', format: 'json', destination: { write } })
+    await expect(server(at(there), { signal: stop.signal, log })).rejects.toThrow('stopped')
   })
 
   test('its pipelines that start with the node run while it waits for NATS, and go on when it is up', async () => {

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { freeAddress } from '../../src/cli/free-address.ts'
 import { until } from './waiting.ts'
@@ -186,6 +186,24 @@ export class Nats {
         rmSync(store, { recursive: true })
         cpSync(copy, store, { recursive: true })
       },
+    }
+  }
+
+  /** Fills what JetStream may have on its disk, to the last byte; resolves to what makes room again. */
+  async fillDisk(): Promise<() => Promise<void>> {
+    const connection = await connect({ servers: this.addresses })
+    const { streams } = await jetstreamManager(connection)
+    await streams.add({ name: 'filler', subjects: ['filler'] })
+    const stream = jetstream(connection)
+    const isTaken = (size: number) =>
+      stream.publish('filler', new Uint8Array(size)).then(
+        () => true,
+        () => false,
+      )
+    for (let size = 100_000; size >= 1; size /= 10) while (await isTaken(size)) {}
+    return async () => {
+      await streams.delete('filler')
+      await connection.close()
     }
   }
 

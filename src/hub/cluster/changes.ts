@@ -194,8 +194,11 @@ function forgets(before: Versioned, now: Versioned): boolean {
 /** UNAVAILABLE: nothing was changed. */
 export function unavailable(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause
-  const message =
-    'the state of this hub cannot be reached from this server now, and nothing was changed: try again, or at another of its servers'
+  const isRefused = cause instanceof JetStreamApiError && classify(cause) === 'later'
+  const why = isRefused
+    ? `NATS takes no change of this hub now (${cause.message})`
+    : 'the state of this hub cannot be reached from this server now'
+  const message = `${why}, and nothing was changed: try again, or at another of its servers`
   return new ServiceError('UNAVAILABLE', message, { cause })
 }
 

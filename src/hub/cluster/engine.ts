@@ -14,7 +14,7 @@ const PING_MS = 2_000
 /** How long the answer to one may take, when no renewal was answered; milliseconds. */
 const MAX_PONG_MS = 500
 /** How long a server that starts waits for an engine that is there but has no leader yet, milliseconds. */
-const START_MS = 30_000
+export const START_MS = 30_000
 
 export interface EngineOptions extends BucketOptions {
   /** `host:port`, or `nats://` and `tls://` addresses. */
@@ -51,6 +51,8 @@ export class Engine {
   /** The buckets as they were opened last. */
   #known: Buckets | undefined
   #retry: unknown
+  /** Why there is no connection, where that is known. */
+  #failure: unknown
   /** The connection that waits for the answer to a ping. */
   #tried: NatsConnection | undefined
   #isClosed = false
@@ -79,13 +81,7 @@ export class Engine {
           if (error instanceof EngineUnfit) throw error
           signal?.throwIfAborted()
           onFact?.({ kind: 'failed', error })
-          const { servers } = options
-          if (isLate) {
-            throw new EngineUnfit(
-              `the state of the hub cannot be had from the NATS servers at ${servers.join(', ')} within ${START_MS / 1_000} s: ${messageOf(error)}`,
-              { cause: error },
-            )
-          }
+          if (isLate) throw notInTime(options.servers, error)
         }
         await new Promise<void>((resolve) => timers.setTimeout(resolve, MIN_RETRY_MS))
       }
@@ -97,6 +93,11 @@ export class Engine {
   /** The connection there is. */
   get session(): EngineSession | undefined {
     return this.#session
+  }
+
+  /** Why there is no connection, where that is known. */
+  get failure(): unknown {
+    return this.#failure
   }
 
   /** Whose buckets they are; there is one once it is open. */
@@ -153,6 +154,7 @@ export class Engine {
       this.#lost(connection, error ?? undefined)
       return error ?? undefined
     })
+    this.#failure = undefined
     this.#connection = connection
     this.#known = buckets
     this.#session = { ...buckets, closed }
@@ -211,11 +213,20 @@ export class Engine {
     this.#retry = this.#options.timers.setTimeout(() => {
       this.#connect().catch((error: unknown) => {
         if (this.#isClosed) return
+        this.#failure = error
         this.#options.onFact?.({ kind: 'failed', error })
         this.#tryAgain(Math.min(2 * wait, MAX_RETRY_MS))
       })
     }, wait)
   }
+}
+
+/** A server that starts has waited for these long enough. */
+export function notInTime(servers: readonly string[], error: unknown): EngineUnfit {
+  return new EngineUnfit(
+    `the state of the hub cannot be had from the NATS servers at ${servers.join(', ')} within ${START_MS / 1_000} s: ${messageOf(error)}`,
+    { cause: error },
+  )
 }
 
 /** The settings with what this server logs in with; those with which it could, where it has nothing. */

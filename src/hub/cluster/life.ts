@@ -31,7 +31,10 @@ export interface LifeOptions {
   readonly onHeld: () => void
   /** The renewal that was sent then was acknowledged. */
   readonly onRenewed: (sentAt: number) => void
-  readonly onLost: () => void
+  /** `error`: why the last renewal failed, where it did. */
+  readonly onLost: (error: unknown) => void
+  /** A renewal was not taken; it is tried again. */
+  readonly onFailed: (error: unknown) => void
 }
 
 export class Life {
@@ -45,6 +48,8 @@ export class Life {
   #revision: Revision = 0
   #isOver = false
   #answeredAt: number
+  /** Why the last renewal failed; undefined: it did not. */
+  #failure: unknown
   #timer: unknown
   /** The renewal that is under way, if any, and whether another is wanted right after it. */
   #renewing: Promise<void> | undefined
@@ -59,7 +64,7 @@ export class Life {
     this.#actor.on('held', onHeld)
     this.#actor.on('lost', () => {
       this.#isOver = true
-      onLost()
+      onLost(this.#failure)
     })
     this.#actor.start()
     this.#renew()
@@ -68,6 +73,11 @@ export class Life {
   get isHeld(): boolean {
     const snapshot = this.#actor.getSnapshot()
     return snapshot.value === 'held' && isHeld(snapshot.context)
+  }
+
+  /** Why the last renewal failed; undefined: it did not. */
+  get failure(): unknown {
+    return this.#failure
   }
 
   /** The revision of the lease as it was acknowledged last. */
@@ -135,8 +145,10 @@ export class Life {
     }
     try {
       await this.#send(session.presence, sentAt)
-    } catch {
+    } catch (error) {
       // Asked again soon; what goes on for too long is the lease's end, which is told.
+      this.#failure = error
+      if (!this.#isOver) this.#options.onFailed(error)
     }
     if (this.#isOver) return
     const silence = clock.now() - this.#answeredAt
@@ -170,6 +182,7 @@ export class Life {
   #acknowledge(revision: Revision, sentAt: number): void {
     this.#revision = revision
     this.#answeredAt = this.#options.clock.now()
+    this.#failure = undefined
     this.#tell({ type: 'ACKNOWLEDGED', sentAt })
     if (!this.#isOver) this.#options.onRenewed(sentAt)
   }

@@ -54,10 +54,10 @@ export class OwnLives {
     const life: Life = new Life({
       ...options,
       onHeld,
-      onLost: () => {
+      onLost: (error) => {
         if (this.#isClosed || this.#current !== life) return
         this.begin()
-        onLost()
+        onLost(error)
       },
     })
     this.#names.add(life.name)

@@ -5,7 +5,7 @@ import type { NodeRecord } from '../../link/link.ts'
 import type { NodeEvent } from '../registry.ts'
 import { Changes, unavailable } from './changes.ts'
 import { Directory } from './directory.ts'
-import type { Engine, EngineFact, EngineOptions } from './engine.ts'
+import { type Engine, type EngineFact, type EngineOptions, notInTime, START_MS } from './engine.ts'
 import type { EngineTime } from './entries.ts'
 import { Links } from './links.ts'
 import { Members } from './members.ts'
@@ -45,7 +45,7 @@ export type ClusterFact =
   | EngineFact
   /** A life of this server, by its name, has begun or ended. */
   | { readonly kind: 'lease held'; readonly life: string }
-  | { readonly kind: 'lease lost' }
+  | { readonly kind: 'lease lost'; readonly error?: unknown }
   /** This server was taken off the list while the others took it for gone, and puts itself on it again. */
   | { readonly kind: 'removed' }
   /** Another process runs with this server's identity, and has that life. */
@@ -63,6 +63,7 @@ export class ServerParts {
   readonly view: View
   readonly ownNode: OwnNode
   readonly #options: ClusterRegistryOptions
+  readonly #engine: Engine
   readonly #sameIdentity: SameIdentity
   readonly #sweeper: Sweeper
   readonly #upkeep: RequestUpkeep
@@ -82,6 +83,7 @@ export class ServerParts {
   constructor(options: ClusterRegistryOptions, engine: Engine, tell: (event: NodeEvent) => void) {
     const { selfId, self, selfKey, clock, onFact, now = Date.now } = options
     this.#options = options
+    this.#engine = engine
     this.#ready = new Promise((resolve) => {
       this.#isReady = resolve
     })
@@ -96,9 +98,12 @@ export class ServerParts {
         this.view.lifeHeld()
         this.directory.touchChanged()
       },
-      onLost: () => {
-        onFact({ kind: 'lease lost' })
+      onLost: (error) => {
+        onFact({ kind: 'lease lost', ...(error !== undefined && { error }) })
         this.directory.touchChanged()
+      },
+      onFailed: (error) => {
+        if (this.#timesWhole === 0) onFact({ kind: 'failed', error })
       },
     })
     const engineTimeOf = options.engineTime ?? ((seen: EngineTime) => seen)
@@ -264,9 +269,36 @@ export class ServerParts {
   async begin(): Promise<void> {
     this.lives.begin()
     this.view.begin()
-    await this.#ready
+    await this.#readyInTime()
     await this.#sameIdentity.requireNone()
     await this.ownNode.note()
+  }
+
+  /** As `#ready`, unless NATS does not let this server read or take its lease for as long as a start waits for it, or the start is ended. */
+  async #readyInTime(): Promise<void> {
+    const {
+      engine: { signal, servers },
+      clock,
+    } = this.#options
+    let giveUp: (error: unknown) => void = () => {}
+    const givenUp = new Promise<never>((_, reject) => {
+      giveUp = reject
+    })
+    const look = () => {
+      const failure = this.#engine.failure ?? this.lives.current?.failure ?? this.view.failure
+      if (failure !== undefined) giveUp(notInTime(servers, failure))
+      else timer = clock.setTimeout(look, START_MS)
+    }
+    let timer = clock.setTimeout(look, START_MS)
+    const end = () => giveUp(signal?.reason)
+    signal?.addEventListener('abort', end)
+    if (signal?.aborted) end()
+    try {
+      await Promise.race([this.#ready, givenUp])
+    } finally {
+      clock.clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+    }
   }
 
   close(): void {

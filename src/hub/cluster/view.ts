@@ -1,4 +1,5 @@
 /** Keeps the picture: both buckets watched over each connection there is, read anew when it breaks, and known to be whole. */
+import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream'
 import type { Clock } from '../../contract/clock.ts'
 import { REQUEST_MS } from './buckets.ts'
 import { NotConnected } from './changes.ts'
@@ -8,11 +9,14 @@ import { decodeLease, type EngineTime, type Revision } from './entries.ts'
 import { type Life, leaseKey } from './life.ts'
 import type { Picture } from './picture.ts'
 import { Servers } from './servers.ts'
+import { ToldOnce } from './told-once.ts'
 import type { Bucket } from './tombstones.ts'
 import { BARRIER_KEY, Watch, type WatchedKey } from './watch.ts'
 
 /** A renewal that has not come back after that long says that the watch is broken, milliseconds. */
 const MAX_LAG_MS = 2_000
+/** NATS that does not let this server watch is asked again that long after, milliseconds. */
+const RETRY_MS = 2_000
 /** Everything is read within that, milliseconds. */
 const MAX_READING_MS = 60_000
 
@@ -50,6 +54,11 @@ export class View {
   #reading: Reading | undefined
   #isWhole = false
   #isChecking = false
+  /** Both watches stand, and NATS did not take what shows that they have told all: tried again with the next renewal. */
+  #isIncomplete = false
+  /** Why not everything could be read; undefined: it was, or may yet be. */
+  #failure: unknown
+  readonly #told: ToldOnce
   #presenceMade = 0
   /** When the newest of this server's renewals that has come back was sent; when reading began, before that. */
   #currentAsOf = 0
@@ -60,6 +69,15 @@ export class View {
 
   constructor(options: ViewOptions) {
     this.#options = options
+    this.#told = new ToldOnce((error) => {
+      options.onError('the state of the hub could not be read; it is tried again', error)
+      return true
+    })
+  }
+
+  /** Why not everything could be read; undefined: it was, or may yet be. */
+  get failure(): unknown {
+    return this.#failure
   }
 
   get isWhole(): boolean {
@@ -97,19 +115,32 @@ export class View {
     if (engine.session !== undefined && this.#missing !== undefined && now - this.#missing.since > limit) {
       engine.reconnect()
     } else if (this.#isWhole) void this.#checkMembers(this.#require())
+    else if (this.#isIncomplete) {
+      this.#isIncomplete = false
+      this.lifeHeld()
+    }
   }
 
-  /** Nothing of this server's comes back in the watch of members: what the stream has is to have come. */
+  /**
+   * Nothing of this server's comes back in the watch of members: what the stream has is to have come. One that has less than the watch has told was put back to
+   * what it was before, and one that is gone may be: the watch says nothing of either.
+   */
   async #checkMembers(reading: Reading): Promise<void> {
     const { engine, clock } = this.#options
     if (this.#isChecking) return
     this.#isChecking = true
+    const isBroken = () => this.#reading === reading && engine.reconnect()
     try {
+      const { end } = reading.members
       const { streamInfo } = await reading.session.members.status()
-      const isBroken = () => this.#reading === reading && engine.reconnect()
+      if (streamInfo.state.last_seq < end) {
+        isBroken()
+        return
+      }
       const timer = clock.setTimeout(isBroken, MAX_LAG_MS)
       await reading.members.passed(streamInfo.state.last_seq).finally(() => clock.clearTimeout(timer))
-    } catch {
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) isBroken()
       // The renewals of the lease tell whether the engine answers; a watch that has ended is begun anew anyway.
     } finally {
       this.#isChecking = false
@@ -142,6 +173,7 @@ export class View {
     const { picture, clock, onBroken, onPresenceLost } = this.#options
     this.#reading = undefined
     this.#isWhole = false
+    this.#isIncomplete = false
     picture.beginReading()
     onBroken()
     if (session === undefined) return
@@ -156,10 +188,14 @@ export class View {
   }
 
   #failed(session: EngineSession, error: unknown): void {
-    const { engine, onError } = this.#options
+    const { engine, clock } = this.#options
     if (engine.session !== session) return
-    onError('the state of the hub could not be read', error)
-    engine.reconnect()
+    this.#failure = error
+    this.#told.failed(error)
+    if (!(error instanceof JetStreamApiError)) engine.reconnect()
+    // NATS has answered, and would answer the same over another connection: it is full, or at a limit.
+    else if (this.#reading?.session === session) this.#isIncomplete = true
+    else clock.setTimeout(() => engine.session === session && engine.reconnect(), RETRY_MS)
   }
 
   async #read(session: EngineSession): Promise<void> {
@@ -185,6 +221,8 @@ export class View {
     const barrier = await session.members.put(BARRIER_KEY, new Uint8Array(0), { timeout: REQUEST_MS })
     await Promise.all([members.passed(barrier), presence.passed(own.revision)])
     if (this.#reading !== reading || life() !== own) return
+    this.#failure = undefined
+    this.#told.worked()
     if (!this.#isWhole) {
       this.#isWhole = true
       const leases = presence.takeSeen()

@@ -43,6 +43,11 @@ export class Watch {
     return watch
   }
 
+  /** Everything up to this revision has been told. */
+  get end(): Revision {
+    return this.#passed
+  }
+
   /** Resolves when everything up to `revision` has been told; rejects when the watch ends before that. */
   passed(revision: Revision): Promise<void> {
     return new Promise((resolve, reject) => {
