@@ -238,6 +238,20 @@ describe('a transit stream', () => {
     bonded.bench.stop()
   })
 
+  test.each([0, 20])(
+    'with ON_TIMEOUT and a bonding delay of %i hands over what comes when its time is over, in order',
+    (bonding_delay) => {
+      const bonded = new Bonded([{ transit_stream: { bonding_delay, delivery_policy: 'ON_TIMEOUT' } }], [{ delay: 5 }])
+      flow(bonded, 50, 10 * MS, 100)
+      bonded.delay('ab0', 40)
+      flow(bonded, 100, 10 * MS, 500)
+      const received = bonded.bench.take('b out 0')
+      expect(numbersOf(received)).toEqual([...Array(50).keys(), ...Array(100).keys()])
+      expect(bonded.metrics('b')).toMatchObject({ late_packets: 0, streams_0_late_pieces: 100 })
+      bonded.bench.stop()
+    },
+  )
+
   test('waits for next to nothing in vain where a path loses what goes again as well: what was lost twice goes on all', () => {
     const bonded = new Bonded([{ transit_stream: { bonding_delay: 150 } }], [{ loss: 0.3 }, { delay: 40 }])
     flow(bonded, 10_000, MS, 500)

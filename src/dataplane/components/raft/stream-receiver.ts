@@ -206,8 +206,10 @@ export class StreamReceiver {
     const { now } = clock
     const deadline = this.deadlineOf(packet)
     const isOver = (settings.realtime || settings.onTimeout) && deadline < now
-    if (ahead(sequence, window.next) < 0 || window.stateOf(sequence) === GIVEN_UP || isOver) {
-      this.metrics.late_pieces.add(1)
+    const isPassed = ahead(sequence, window.next) < 0 || window.stateOf(sequence) === GIVEN_UP
+    if (isPassed || isOver) this.metrics.late_pieces.add(1)
+    // Of a transit stream what is over is handed over, in its turn where that has not come.
+    if (isPassed || (isOver && settings.realtime)) {
       // What was not waited for any longer is still worth something to those who order it themselves.
       if (!settings.realtime && this.isWhole(packet) && ahead(sequence, window.next) < 0) {
         window.settle(sequence)
