@@ -277,6 +277,33 @@ describe('the decoder', () => {
     receiver.decoder.close()
   })
 
+  it('keeps an equation as long as its sources have places, wherever those are, not as long as half of them', () => {
+    const receiver = new Receiver((n) => symbolOf(Uint8Array.of(n, n >> 8)))
+    const { decoder } = receiver
+    // Of each window of 128 the last two are missing, and what its repair says of them waits for the next one's.
+    const isMissing = (n: number) => n === 9 || n === 130 || n === 250
+    for (let n = 0; n <= 250; n++) if (!isMissing(n)) receiver.source(n)
+    expect(receiver.repair(3, 128, 1)).toBe(USED)
+    expect(receiver.repair(129, 122, 2)).toBe(USED)
+    expect(decoder).toMatchObject({ rows: 2, missing: 2 })
+    for (let n = 251; n < 264; n++) receiver.source(n)
+    expect(receiver.repair(240, 24, 3)).toBe(USED)
+    expect([...receiver.known.keys()].slice(-3)).toEqual([9, 130, 250])
+    expect(decoder).toMatchObject({ rows: 0, missing: 0 })
+    decoder.close()
+  })
+
+  it('recovers nothing that there is no place for, as others that were recovered ahead have it', () => {
+    const receiver = new Receiver((n) => symbolOf(Uint8Array.of(n, n >> 8)))
+    for (let n = 0; n <= 355; n++) if (n !== 100) receiver.source(n)
+    expect(receiver.repair(340, 17, 1)).toBe(USED)
+    expect(receiver.known.has(356)).toBe(true)
+    expect(receiver.repair(100, 20, 2)).toBe(UNUSABLE)
+    expect(receiver.repair(101, 20, 3)).toBe(REDUNDANT)
+    expect(receiver.decoder).toMatchObject({ missing: 1, rows: 0, newest: 355 })
+    receiver.decoder.close()
+  })
+
   it('goes back from a source far ahead, which it knows, as if it had not come, and on to it when that is said', () => {
     const receiver = new Receiver((n) => symbolOf(new Uint8Array(20).fill(n + 1)))
     const { decoder } = receiver

@@ -252,9 +252,10 @@ export class SlidingDecoder {
   /** Gives up equations for sources that no later repair covers, where they are given up, and for those whose symbols have no place any more. */
   private forgetOld(): void {
     if (this.rows === 0) return
-    const { floor, repairFirst, newest, places } = this
+    const { floor, repairFirst, repairLast, newest, places } = this
     let below = ((repairFirst - floor) | 0) < 0 ? repairFirst : floor
-    const oldest = (newest - places + 1 + places / 2) | 0
+    const last = ((repairLast - newest) | 0) > 0 ? repairLast : newest
+    const oldest = (last - places + 1) | 0
     if (((oldest - below) | 0) > 0) below = oldest
     this.rows = native.slidingForget(this.keeper.window, below)
   }

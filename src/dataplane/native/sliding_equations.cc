@@ -131,9 +131,12 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
   absent_.clear();
   for (int32_t i = 0; i < count; i++) {
     const int32_t sequence = plus(first, i);
+    const auto n = static_cast<size_t>(place(sequence));
     if (!has(sequence)) {
+      // What would be recovered could not be kept.
+      if (bytes_[n] > 0 && isBefore(sequence, held_[n])) return kUnusable;
       absent_.push_back(i);
-    } else if (bytes_[static_cast<size_t>(place(sequence))] > bytes) {
+    } else if (bytes_[n] > bytes) {
       return kContradicted;
     }
   }
