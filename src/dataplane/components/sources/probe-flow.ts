@@ -21,6 +21,23 @@ export class ProbeFlow {
   private newest = -1
   private readonly seen = new Int32Array(FLOW_WINDOW / 32)
 
+  /** Begins anew: with a source that was not here before, or, over 0, at the sequence `next`, where what was known of it ends. */
+  begin(next: number): void {
+    this.unique = 0
+    this.lost = 0
+    this.duplicate = 0
+    this.reordered = 0
+    this.finished = false
+    this.first = next
+    this.newest = next - 1
+    this.seen.fill(0)
+  }
+
+  /** The sequence after the newest that has come. */
+  get next(): number {
+    return this.newest + 1
+  }
+
   /**
    * Takes the sequence (0..2^53-1) of an arrival. A flow whose first arrival is within the window counts from 0, so
    * that a lost beginning counts; otherwise the sink came later than the source, and counting starts there. An arrival

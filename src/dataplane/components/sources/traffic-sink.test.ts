@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Bench, drive, payload } from '../../../../test/harness/component.ts'
 import { crc32c } from '../../codes/crc32c.ts'
 import { FLOW_WINDOW, ProbeFlow } from './probe-flow.ts'
-import { MAX_FLOWS } from './traffic-sink.ts'
+import { MAX_FLOWS, MAX_FORMER_FLOWS, ProbeFlows } from './probe-flows.ts'
 
 /** A probe made by hand from docs/wire-formats.md. */
 function probe(sequence: number, { source = 1, bytes = 100, sent = 0 } = {}): Uint8Array {
@@ -135,6 +135,35 @@ describe('traffic_sink', () => {
     }
     expect(of(bench)).toMatchObject({ flows: MAX_FLOWS, lost_packets: 1 + MAX_FLOWS, duplicate_packets: 0 })
     bench.stop()
+  })
+
+  test('of more sources than the table holds, which send in turn, nothing is missing but what was lost', () => {
+    const bench = sink()
+    const round = (sequence: number, sources = MAX_FLOWS + 1) => {
+      for (let source = 0; source < sources; source++) bench.send('in', probe(sequence, { source }))
+      bench.advance(1000)
+    }
+    for (const sequence of [0, 1, 2]) round(sequence)
+    expect(of(bench)).toMatchObject({ flows: MAX_FLOWS, lost_packets: 0, reordered_packets: 0, duplicate_packets: 0 })
+    round(5)
+    expect(of(bench).lost_packets).toBe(2 * (MAX_FLOWS + 1))
+    bench.send('in', [probe(5, { source: 0 }), probe(4, { source: 0 }), probe(6, { source: 0 })])
+    expect(of(bench)).toMatchObject({ lost_packets: 2 * (MAX_FLOWS + 1), probe_packets: 4 * (MAX_FLOWS + 1) + 3 })
+    bench.stop()
+  })
+
+  test('who may have been here before counts from where it is heard', () => {
+    const flows = new ProbeFlows()
+    const hear = (source: number, sequence: number, now: number) => {
+      const flow = flows.of(source, sequence)
+      flow.last = now
+      flow.take(sequence)
+    }
+    const sources = MAX_FLOWS + MAX_FORMER_FLOWS + 1
+    for (let source = 0; source < sources; source++) hear(source, 1, source)
+    expect([flows.size, flows.lost]).toEqual([MAX_FLOWS, sources])
+    for (let source = 0; source < sources; source++) hear(source, 2, sources + source)
+    expect([flows.size, flows.lost]).toEqual([MAX_FLOWS, sources])
   })
 
   test('after timeout_ms of silence a flow is finished, in gauges and log, until it is heard again', () => {

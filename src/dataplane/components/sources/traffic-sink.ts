@@ -5,18 +5,17 @@ import { defineComponent } from '../../engine/component.ts'
 import { consumed, counter, gauge, histogram } from '../../engine/metrics.ts'
 import { Input, Int32, Milliseconds, ZERO_UNSET } from '../../engine/schema.ts'
 import { ProbeReader } from './probe.ts'
-import { ProbeFlow } from './probe-flow.ts'
-
-/** Flows told apart at once; one more takes the place of the one that was silent longest. */
-export const MAX_FLOWS = 256
+import type { ProbeFlow } from './probe-flow.ts'
+import { MAX_FLOWS, ProbeFlows } from './probe-flows.ts'
 
 export const trafficSink = defineComponent({
   key: 'traffic_sink',
   family: 'sources',
   summary: 'Consumes packets and measures loss, order, duplicates, damage, delay and goodput of probes.',
   details:
-    'Several sources may end in one sink: it tells 256 of them apart. Duplicates and late packets are recognised up to ' +
-    '65,536 packets back. A probe is missing once one that was sent later is there: what was lost after the last that came, or of a source of which ' +
+    `Several sources may end in one sink: it tells ${MAX_FLOWS} of them apart. One more takes the place of the one that was silent longest; when ` +
+    'that one is heard again it goes on where it was, only that no duplicates of before are recognised, nor what was missing then found. Duplicates and late packets are ' +
+    'recognised up to 65,536 packets back. A probe is missing once one that was sent later is there: what was lost after the last that came, or of a source of which ' +
     'nothing came, is not known here; the source counts what it has sent. Delays between two hosts are as good as their clocks agree.',
   config: Type.Object({
     input: Input(),
@@ -59,12 +58,10 @@ export const trafficSink = defineComponent({
     let budget = config.latency_budget * NS_PER_MS
     let timeout = config.timeout_ms * NS_PER_MS
     const probe = new ProbeReader({ packets, clock, memory })
-    const flows = new Map<number, ProbeFlow>()
+    const flows = new ProbeFlows()
     // The flow of the packet before, which is most often the flow of this one.
     let source = -1
     let flow: ProbeFlow | null = null
-    /** Missing packets of flows that gave their place to others. */
-    let lostBefore = 0
     let firstArrival = 0
     let lastArrival = -1
     let secondBytes = 0
@@ -73,35 +70,17 @@ export const trafficSink = defineComponent({
     const silence = timer(() => endSilentFlows())
     const second = timer(() => measureSecond())
 
-    function flowOf(id: number): ProbeFlow {
-      let found = flows.get(id)
-      if (!found) {
-        if (flows.size >= MAX_FLOWS) forgetOldest()
-        found = new ProbeFlow()
-        flows.set(id, found)
-      }
+    function flowOf({ source: id, sequence }: ProbeReader): ProbeFlow {
       source = id
-      flow = found
-      return found
-    }
-
-    function forgetOldest(): void {
-      let oldest = -1
-      let last = Number.POSITIVE_INFINITY
-      for (const [id, candidate] of flows) {
-        if (candidate.last >= last) continue
-        last = candidate.last
-        oldest = id
-      }
-      lostBefore += (flows.get(oldest) as ProbeFlow).lost
-      flows.delete(oldest)
+      flow = flows.of(id, sequence)
+      return flow
     }
 
     /** Marks what has been silent too long, and what no longer is by a longer timeout; waits for the next flow that may be. */
     function endSilentFlows(): void {
       const { now } = clock
       let next = Number.POSITIVE_INFINITY
-      for (const [id, candidate] of flows) {
+      for (const [id, candidate] of flows.entries) {
         // The sum by which the timer is set: of times with fractions the difference may be rounded to less than `timeout` when it is due.
         if (now < candidate.last + timeout) {
           next = Math.min(next, candidate.last)
@@ -134,7 +113,7 @@ export const trafficSink = defineComponent({
 
     function takeProbe(bytes: number): number {
       const { now } = clock
-      const known = flow !== null && source === probe.source ? flow : flowOf(probe.source)
+      const known = flow !== null && source === probe.source ? flow : flowOf(probe)
       known.last = now
       known.finished = false
       const arrival = known.take(probe.sequence)
@@ -180,12 +159,9 @@ export const trafficSink = defineComponent({
         packets.releaseAll(batch)
       },
       observe() {
-        let lost = lostBefore
+        const { lost } = flows
         let finished = 0
-        for (const { lost: missing, finished: over } of flows.values()) {
-          lost += missing
-          if (over) finished++
-        }
+        for (const [, { finished: over }] of flows.entries) if (over) finished++
         const arrived = metrics.probe_packets.value
         metrics.lost_packets.set(lost)
         metrics.loss.set(lost > 0 ? lost / (lost + arrived) : 0)
