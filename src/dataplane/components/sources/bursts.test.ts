@@ -219,6 +219,19 @@ describe('video_traffic_source', () => {
     bench.stop()
   })
 
+  test('a higher frame rate makes up for no frames that there would have been by it', () => {
+    const source = (fps: number) => ({ source: { video_traffic_source: { output: 'out', fps, p_frames: 0, seed: 1 } } })
+    const bench = drive(source(1))
+    bench.advance(0.96875 * SECOND)
+    bench.take('out')
+    bench.reconfigure(source(1000))
+    bench.advance(0.0025 * SECOND)
+    const bursts = burstsOf(bench.take('out'))
+    expect(bursts.map(({ time }) => time / SECOND)).toEqual([0.96875, 0.96975, 0.97075])
+    expect(bench.metrics().source.skipped_ms).toBe(0)
+    bench.stop()
+  })
+
   test.each([
     [{ fps: 0 }, ['/fps']],
     [{ fps: 1001 }, ['/fps']],

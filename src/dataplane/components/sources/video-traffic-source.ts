@@ -48,12 +48,16 @@ class Video implements BurstSchedule {
     this.frames = 0
   }
 
-  /** Takes over a changed frame rate, from the last frame on, and number of P frames; when the next frame is due, ns, or -1 before the first. */
-  change(fps: number, pFrames: number): number {
+  /**
+   * Takes over a changed frame rate, from the last frame on but from `now` at the latest, and number of P frames; when the next frame is due, ns, or -1
+   * before the first.
+   */
+  change(fps: number, pFrames: number, now: number): number {
     this.pFrames = pFrames
     this.following = Math.min(this.following, pFrames)
     if (this.start >= 0 && fps !== this.fps && this.frames > 0) {
-      this.start += ((this.frames - 1) * NS_PER_S) / this.fps
+      const last = this.start + ((this.frames - 1) * NS_PER_S) / this.fps
+      this.start = Math.max(last, now - NS_PER_S / fps)
       this.frames = 1
     }
     this.fps = fps
@@ -95,7 +99,7 @@ export const videoTrafficSource = defineComponent({
       active: () => generator.active,
       reconfigure(next) {
         generator.adjust(sizesOf(next), next.total_packets)
-        const due = schedule.change(next.fps, next.p_frames)
+        const due = schedule.change(next.fps, next.p_frames, context.clock.now)
         if (due >= 0) generator.reschedule(due)
       },
       stop: () => generator.stop(),
