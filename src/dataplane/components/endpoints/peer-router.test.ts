@@ -97,6 +97,25 @@ describe('peer_router', () => {
     bench.stop()
   })
 
+  test('a run in which nothing else happens wakes when an address is forgotten, to say so', () => {
+    const bench = drive(ROUTER)
+    const wakesAt = () => bench.simulation.graph.timers.next
+    expect(wakesAt()).toBe(Number.POSITIVE_INFINITY)
+    heard(bench, '10.0.0.1', A)
+    bench.advance(MINUTE)
+    heard(bench, '10.0.0.2', A)
+    bench.advance(MINUTE)
+    wayTo(bench, '10.0.0.1')
+    expect(wakesAt()).toBe(5 * MINUTE)
+    bench.advance(3 * MINUTE)
+    expect(wakesAt()).toBe(6 * MINUTE)
+    bench.advance(MINUTE)
+    expect([wakesAt(), bench.metrics().router.known_addresses]).toEqual([7 * MINUTE, 1])
+    bench.advance(MINUTE)
+    expect([wakesAt(), bench.metrics().router.known_addresses]).toEqual([Number.POSITIVE_INFINITY, 0])
+    bench.stop()
+  })
+
   test('groups, the broadcast address and "none" are neither learned nor routed; packets from nowhere teach nothing', () => {
     const bench = drive(ROUTER)
     const many = ['224.0.0.1', '239.255.255.255', '255.255.255.255', '0.0.0.0', 'ff02::1', 'ff0e::1:2', '0::0']

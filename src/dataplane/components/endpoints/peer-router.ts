@@ -5,6 +5,7 @@ import { NS_PER_S } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
 import { Input, Output } from '../../engine/schema.ts'
+import { GAUGE_NS } from '../../engine/timers.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'
 import { PeerTable } from './peer-table.ts'
 
@@ -48,7 +49,7 @@ export const peerRouter = defineComponent({
     known_addresses: gauge('Inner addresses whose remote address is known.', 'addresses'),
   },
   alters: true,
-  create(_config, { packets, clock, outlets, metrics, entropy }) {
+  create(_config, { packets, clock, outlets, metrics, entropy, timer }) {
     const seed = new DataView(entropy(4).buffer).getInt32(0)
     const table = new PeerTable(MAX_ROUTED_ADDRESSES, MAX_UNUSED_NS, seed)
     const header = new IpHeader()
@@ -56,6 +57,11 @@ export const peerRouter = defineComponent({
     /** Where the last packet that was not IP came from, and until when that counts. */
     const last = new Int32Array(REMOTE_BYTES / 4)
     let lastUntil = 0
+    // Has the number shown as it falls where nothing else wakes the run.
+    const forgetting = timer(() => {
+      table.expire(clock.now)
+      if (table.size > 0) forgetting.at(Math.max(table.nextExpiry, clock.now + GAUGE_NS))
+    })
 
     function isIp(packet: number): boolean {
       return header.read(packets.view, packets.offset[packet], packets.length[packet])
@@ -90,6 +96,7 @@ export const peerRouter = defineComponent({
       ingress: {
         input(batch) {
           for (let i = 0; i < batch.length; i++) learn(batch.handles[i])
+          if (!forgetting.armed && table.size > 0) forgetting.at(table.nextExpiry)
           outlets.ingress.output.send(batch)
         },
       },
@@ -110,6 +117,7 @@ export const peerRouter = defineComponent({
         table.expire(clock.now)
         metrics.known_addresses.set(table.size)
       },
+      stop: () => forgetting.cancel(),
     }
   },
 })

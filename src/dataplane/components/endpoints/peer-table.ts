@@ -76,6 +76,11 @@ export class PeerTable {
     return true
   }
 
+  /** When the entry that was not used for longest is to be forgotten; there must be one. */
+  get nextExpiry(): number {
+    return this.used[this.newer[this.capacity]] + this.lifetime
+  }
+
   /** Forgets what was not used for the lifetime. */
   expire(now: number): void {
     const { newer, used, capacity, lifetime } = this
