@@ -128,6 +128,8 @@ export type Instance<C> = Receivers<C> & {
    * notification changes: a run can be complete with them. Absent: none.
    */
   kept?(): number
+  /** Throws, and changes nothing, where `reconfigure` would throw of the same; asked before any component is handed its part of a change. */
+  verify?(config: C): void
   /** Takes over changed `live` fields. */
   reconfigure?(config: C): void
   /** FLUSH or RESET arrived at an input, `['flows', 0, 'input']`; absent: it is forwarded to the outlets beside it. */

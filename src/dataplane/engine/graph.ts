@@ -408,14 +408,14 @@ export class Graph {
    * ends with why one has not.
    */
   reconfigure(next: PipelineConfig): void {
-    const hand = (name: string, config: unknown) => {
+    const call = (step: 'verify' | 'reconfigure') => (name: string, config: unknown) => {
       try {
-        ;(this.instances.get(name)?.reconfigure as ((config: unknown) => void) | undefined)?.(config)
+        ;(this.instances.get(name)?.[step] as ((config: unknown) => void) | undefined)?.(config)
       } catch (error) {
         throw this.blameFor(name)(error)
       }
     }
-    takeOver(this.config.components, next.components, hand, (error) => {
+    takeOver(this.config.components, next.components, call('verify'), call('reconfigure'), (error) => {
       const { message } = error as Error
       this.environment.end(new Error(`a change was refused, and what was before cannot be had back: ${message}`))
     })

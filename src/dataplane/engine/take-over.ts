@@ -8,15 +8,23 @@ type Components = Readonly<Record<string, ComponentConfig>>
 type Hand = (name: string, config: ComponentConfig['config']) => void
 
 /**
- * Hands each component of `next` whose configuration differs from that in `old` what it has there. When one throws, it and those before it
+ * Hands each component of `next` whose configuration differs from that in `old` what it has there, once all of them have passed `verify`: what
+ * some have begun by it, such as the end of a source, cannot be had back. When one throws nevertheless, it and those before it
  * are handed what they had, the last one first, and its error is thrown; what is thrown in going back is told to `stuck`: nobody knows
  * then what the components have.
  */
-export function takeOver(old: Components, next: Components, hand: Hand, stuck: (error: unknown) => void): void {
+export function takeOver(
+  old: Components,
+  next: Components,
+  verify: Hand,
+  hand: Hand,
+  stuck: (error: unknown) => void,
+): void {
+  const changed = Object.entries(next).filter(([name, { config }]) => !isDeepStrictEqual(old[name]?.config, config))
+  for (const [name, { config }] of changed) verify(name, config)
   const handed: string[] = []
   try {
-    for (const [name, { config }] of Object.entries(next)) {
-      if (isDeepStrictEqual(old[name]?.config, config)) continue
+    for (const [name, { config }] of changed) {
       handed.push(name)
       hand(name, config)
     }

@@ -33,6 +33,9 @@ export const peerWriter = defineComponent({
         for (let i = 0; i < batch.length; i++) packets.setRemote(batch.handles[i], record)
         outlets.output.send(batch)
       },
+      verify(next) {
+        context.io.remote(socketAddress(next.remote_address))
+      },
       reconfigure(next) {
         peer.change(socketAddress(next.remote_address))
       },

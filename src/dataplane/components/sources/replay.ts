@@ -54,15 +54,17 @@ export class Replay {
     return !this.done
   }
 
-  /** Takes over another number of times and another delay; the present time is played to its end. Throws as the constructor does. */
+  /**
+   * Takes over another number of times and another delay, by which there is an end (`requireProgress`); the present time is played to its end. A pause
+   * that is over by it ends now.
+   */
   adjust(loops: number, delay: number): void {
-    requireProgress(this.recording, loops, delay)
     this.loops = loops
     this.delay = delay
     if (this.done || this.next > 0 || this.played === 0) return
     if (this.complete) this.finish()
     else {
-      this.base = this.over + delay
+      this.base = Math.max(this.context.clock.now, this.over + delay)
       this.timer.at(this.base)
     }
   }
@@ -149,7 +151,8 @@ export class Replay {
   }
 }
 
-function requireProgress({ times, packets }: Recording, loops: number, delay: number): void {
+/** Throws Error when playing `loops` times, 0 for ever, with `delay` ns between them would have no end at one moment. */
+export function requireProgress({ times, packets }: Recording, loops: number, delay: number): void {
   if (loops > 0 || delay > 0 || times[packets - 1] > 0) return
   throw new Error(
     'loops 0 plays for ever what takes no time, all packets of the file having one time: set loop_delay to 1 or more, or loops',

@@ -115,6 +115,46 @@ describe('loops', () => {
     bench.stop()
   })
 
+  test('what is changed beside it goes on as before where that is refused', () => {
+    const file = fileOf('5,64\n5,64\n')
+    const pipeline = (total_packets: number, type: string, client_id: number[], loops: number) => ({
+      counted: { uniform_traffic_source: { output: 'counted', interval: 1, total_packets } },
+      injector: { notification_injector: { flows: [{ input: 'in', output: 'notified' }], notification: { type } } },
+      relay: {
+        relay_network_lookup: {
+          network: { input: 'net', output: 'to net' },
+          client: { input: 'for clients', output: 'from clients' },
+          client_id,
+        },
+      },
+      source: { trace_traffic_source: { output: 'out', trace_file: file, loops, loop_delay: loops === 0 ? 0 : 1 } },
+    })
+    const bench = drive(pipeline(0, 'FLUSH', [7], 1))
+    bench.send('net', Uint8Array.of(0, 0, 0, 7), { remote: '192.0.2.1:5000' })
+    bench.advance(5 * MS)
+    expect(() => bench.reconfigure(pipeline(3, 'RESET', [8], 0))).toThrow(/loops 0 plays for ever/)
+    bench.advance(5 * MS)
+    expect([bench.received('counted').length, bench.notifications('notified')]).toEqual([11, ['FLUSH']])
+    bench.send('for clients', Uint8Array.of(1), { client: 7 })
+    expect(bench.received('to net').map(({ remote }) => remote)).toEqual(['192.0.2.1:5000'])
+    bench.stop()
+  })
+
+  test('a pause that is over by its new length ends at once, and what follows has its times', () => {
+    const file = fileOf(Array.from({ length: 100 }, (_, i) => `${i},64\n`).join(''))
+    const source = (loop_delay: number) => ({
+      source: { trace_traffic_source: { output: 'out', trace_file: file, loops: 0, loop_delay } },
+    })
+    const bench = drive(source(10_000))
+    bench.advance(5 * SECOND)
+    bench.take('out')
+    bench.reconfigure(source(1))
+    bench.advance(3 * MS)
+    expect(bench.take('out').map(({ time }) => time / MS)).toEqual([5000, 5001, 5002, 5003])
+    expect(bench.metrics().source.skipped_ms).toBe(0)
+    bench.stop()
+  })
+
   test('a pause that is on takes another length, or is the end when nothing is to follow', () => {
     const file = fileOf(small)
     const source = (loops: number, loop_delay: number) => ({

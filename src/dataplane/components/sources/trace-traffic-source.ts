@@ -7,7 +7,7 @@ import { FileName, Milliseconds, Optional, Output, Seed, Uint32 } from '../../en
 import { readCapture } from './captures/read.ts'
 import { MAX_RECORDED_PACKET, type Recording } from './captures/recording.ts'
 import { sourceMetrics } from './generator.ts'
-import { Replay } from './replay.ts'
+import { Replay, requireProgress } from './replay.ts'
 
 /** Longest capture that is replayed, bytes: it is held in memory. */
 const MAX_TRACE_BYTES = 536_870_912
@@ -50,6 +50,7 @@ export const traceTrafficSource = defineComponent({
     const replay = new Replay(context, recording, random, config.loops, config.loop_delay * NS_PER_MS)
     return {
       active: () => replay.active,
+      verify: (next) => requireProgress(recording, next.loops, next.loop_delay * NS_PER_MS),
       reconfigure: (next) => replay.adjust(next.loops, next.loop_delay * NS_PER_MS),
       stop: () => replay.stop(),
     }
