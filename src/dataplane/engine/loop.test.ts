@@ -9,14 +9,17 @@ import { TimerQueue } from './timers.ts'
 
 const LOOK_NS = 200
 
-/** Runs a loop whose timer fires every `every` ns, the first time at `first`, up to `end`; when it fired, published and for how long it slept. */
-function looped(first: number, every: number, end: number, spin = false) {
+/**
+ * Runs a loop whose timer fires every `every` ns, the first time at `first`, up to `end`; when it fired, published and for how long it
+ * slept. Its log is due at `logDueAt`.
+ */
+function looped(first: number, every: number, end: number, spin = false, logDueAt = Number.POSITIVE_INFINITY) {
   const layout = new MetricLayout()
   const places = layout.declare('/engine', engineMetrics)
   const engine = bindMetrics(engineMetrics, places, new Float64Array(layout.values), []) as Metrics<
     typeof engineMetrics
   >
-  const [fired, published, slept] = [[], [], []] as number[][]
+  const [fired, published, slept, flushed] = [[], [], [], []] as number[][]
   const clock = { now: 0, tick: () => (clock.now += LOOK_NS) }
   const timers = new TimerQueue()
   const timer = timers.create(() => {
@@ -38,13 +41,16 @@ function looped(first: number, every: number, end: number, spin = false) {
       return clock.now >= end
     },
     obey: () => false,
-    flushLog: () => {},
+    flushLog: () => flushed.push(clock.now),
+    get logDueAt() {
+      return clock.now < logDueAt ? logDueAt : Number.POSITIVE_INFINITY
+    },
     publish: () => published.push(clock.now),
   }
   const graph = { timers, sources: [], flush: () => {}, complete: false, engine }
   const stopped = new Loop(host, graph, io, clock, new Int32Array(1), new LoopMeter(engine, 0), spin).run()
   expect(stopped).toBe(false)
-  return { fired, published, slept }
+  return { fired, published, slept, flushed }
 }
 
 test.each([false, true])('a timer that is nearly due does not wait for metrics to be published; spin %s', (spin) => {
@@ -68,4 +74,10 @@ test('the loop sleeps until the timer, where that is due just after metrics are 
   const { fired, published, slept } = looped(first, NS_PER_MS, 20 * NS_PER_MS)
   expect(slept[0]).toBe(first - 2 * LOOK_NS)
   expect(published[0]).toBe(fired[0])
+})
+
+test('a loop in which nothing happens sends its log when that is due', () => {
+  const dueAt = 700 * NS_PER_MS
+  const { flushed } = looped(3000 * NS_PER_MS, NS_PER_MS, 3000 * NS_PER_MS, false, dueAt)
+  expect(flushed.find((time) => time >= dueAt)).toBe(dueAt + LOOK_NS)
 })

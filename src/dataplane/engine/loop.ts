@@ -30,6 +30,8 @@ export interface LoopHost {
   obey(): boolean
   /** Sends the log lines of a breath. */
   flushLog(): void
+  /** When that has to be done though nothing happens, ns; infinite where it does not. */
+  readonly logDueAt: number
   /** Says what the metrics are. */
   publish(): void
 }
@@ -136,7 +138,7 @@ export class Loop {
     const { next } = this.graph.timers
     const now = this.clock.tick()
     const publishAt = this.dirty ? this.published + PUBLISH_NS : this.meter.settleAt
-    const until = next - Math.max(publishAt, now) < PUBLISH_ROOM_NS ? next : publishAt
+    const until = Math.min(next - Math.max(publishAt, now) < PUBLISH_ROOM_NS ? next : publishAt, this.host.logDueAt)
     return until === Number.POSITIVE_INFINITY ? -1 : Math.max(0, until - now)
   }
 

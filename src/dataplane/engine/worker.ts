@@ -130,6 +130,11 @@ class LogLineSender {
     this.lines.push({ timestamp, level: 'WARN', component: '', message, fields: { dropped } })
   }
 
+  /** In how many nanoseconds `flush` has something to tell though no line follows; infinite where it has nothing. */
+  get dueIn(): number {
+    return this.suppressed === 0 ? Number.POSITIVE_INFINITY : (this.window + 1) * 1e9 - native.unixTime()
+  }
+
   flush(): void {
     // No other line may follow for long.
     if (this.suppressed > 0) this.enterWindow()
@@ -289,6 +294,10 @@ class Run implements LoopHost {
 
   flushLog(): void {
     this.log.flush()
+  }
+
+  get logDueAt(): number {
+    return this.clock.now + this.log.dueIn
   }
 
   publish(): void {
