@@ -1,6 +1,6 @@
 /** A file of lines that grows at its end: written in batches behind the caller's back, in order, bounded in memory and on disk. */
 import { constants } from 'node:fs'
-import { open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
+import { open, rename, rm, stat, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { makeDirectoryAsync } from '../make-directory.ts'
@@ -9,8 +9,8 @@ import { makeDirectoryAsync } from '../make-directory.ts'
 const MAX_UNWRITTEN_BYTES = 4 << 20
 /** Bytes written at once, at most. */
 const MAX_BATCH_BYTES = 256 << 10
-/** How much of a file is read to find its first line. */
-const FIRST_LINE_BYTES = 64 << 10
+/** Bytes of a file that are read at once, more where they have no whole line. */
+const PIECE_BYTES = 256 << 10
 
 export interface LineFileOptions {
   readonly path: string
@@ -26,12 +26,22 @@ export interface LineFileOptions {
   onLost(lines: number, error: Error): void
 }
 
+/** Whole lines of a file, one after the other. */
+export interface Piece {
+  readonly lines: string[]
+  /** Where the line behind them begins, bytes. */
+  readonly end: number
+}
+
 /** The file that grows, 0, and those put aside, 1 being the newest. */
 export interface WrittenFiles {
-  /** Its lines; none when there is no such file. Half a line at its end is left out. */
-  lines(index: number): Promise<string[]>
-  /** Undefined when there is none. */
-  firstLine(index: number): Promise<string | undefined>
+  /** 0 when there is no such file. */
+  bytes(index: number): Promise<number>
+  /**
+   * Those of its lines that begin at byte `from` or behind it, as many as there are in the `bytes` from there, one at least; none where no
+   * whole line follows.
+   */
+  piece(index: number, from: number, bytes?: number): Promise<Piece>
 }
 
 /** What a file ends with. */
@@ -55,6 +65,9 @@ export class LineFile {
   readonly #queue = new SerialQueue()
   #waiting: Waiting[] = []
   #waitingBytes = 0
+  /** Lines taken so far to be written, and those of them that are in the file or were lost. */
+  #taken = 0
+  #done = 0
   /** Lines dropped since the last batch, for want of room. */
   #dropped = 0
   #isScheduled = false
@@ -79,70 +92,99 @@ export class LineFile {
     }
     this.#waiting.push({ text, bytes })
     this.#waitingBytes += bytes
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    void this.#queue.run(() => this.#write())
+    this.#taken++
+    this.#schedule()
   }
 
   /** Resolves once every line taken so far is in the file, or was lost. */
-  written(): Promise<void> {
-    return this.#queue.run(() => {})
+  async written(): Promise<void> {
+    const taken = this.#taken
+    // Behind the batch that is written next, which need not be the last of them.
+    do await this.#queue.run(() => {})
+    while (this.#done < taken)
   }
 
   /** Runs `step` once every line taken so far is in the file, or was lost; nothing is written or put aside meanwhile. */
-  read<T>(step: (files: WrittenFiles) => Promise<T>): Promise<T> {
-    return this.#queue.run(() => step({ lines: (index) => this.#lines(index), firstLine: (i) => this.#firstLine(i) }))
+  async read<T>(step: (files: WrittenFiles) => Promise<T>): Promise<T> {
+    await this.written()
+    return await this.#queue.run(() =>
+      step({
+        bytes: (index) => this.#bytes(index),
+        piece: (index, from, bytes = PIECE_BYTES) => this.#piece(index, from, bytes),
+      }),
+    )
   }
 
   /** Removes the file and those put aside; no line may be appended any more. */
-  remove(): Promise<void> {
-    return this.#queue.run(async () => {
+  async remove(): Promise<void> {
+    await this.written()
+    await this.#queue.run(async () => {
       for (let index = 0; index <= (this.#options.keep ?? 0); index++) await rm(this.#name(index), { force: true })
     })
   }
 
-  async #lines(index: number): Promise<string[]> {
-    const text = await readFile(this.#name(index), 'utf8').catch(whenMissing(''))
-    return text.split('\n').slice(0, -1)
+  async #bytes(index: number): Promise<number> {
+    return (await stat(this.#name(index)).catch(whenMissing(undefined)))?.size ?? 0
   }
 
-  async #firstLine(index: number): Promise<string | undefined> {
+  async #piece(index: number, from: number, bytes: number): Promise<Piece> {
     const file = await open(this.#name(index)).catch(whenMissing(undefined))
-    if (file === undefined) return undefined
+    if (file === undefined) return { lines: [], end: from }
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(FIRST_LINE_BYTES), 0, FIRST_LINE_BYTES, 0)
-      const end = buffer.subarray(0, bytesRead).indexOf(10)
-      return end < 0 ? undefined : buffer.toString('utf8', 0, end)
+      // Where the byte before ends a line, one begins at `from` itself.
+      const at = Math.max(0, from - 1)
+      for (let length = bytes + 1; ; length *= 2) {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at)
+        const read = buffer.subarray(0, bytesRead)
+        const start = from === 0 ? 0 : read.indexOf('\n') + 1
+        const end = read.lastIndexOf('\n') + 1
+        if (end > start && (from === 0 || start > 0)) {
+          return { lines: read.toString('utf8', start, end - 1).split('\n'), end: at + end }
+        }
+        if (bytesRead < length) return { lines: [], end: from }
+      }
     } finally {
       await file.close()
     }
   }
 
-  async #write(): Promise<void> {
-    this.#isScheduled = false
-    while (this.#waiting.length > 0) {
-      // Before the batch is taken, so that what comes meanwhile goes along.
-      const end = this.#end ?? (await this.#begin().catch((error: Error) => error))
-      const batch = this.#take()
-      const dropped = this.#dropped
-      this.#dropped = 0
-      if (dropped > 0) this.#lost(dropped, new Error(`the disk did not keep up with ${this.path}`))
-      try {
-        if (end instanceof Error) throw end
-        this.#end = await this.#writeBatch(batch, end)
-        this.#isFailing = dropped > 0
-      } catch (error) {
-        this.#end = undefined
-        this.#lost(batch.length, error as Error)
-      }
-    }
+  /** Has the next batch written, behind who waits for a turn: readers get theirs however fast lines come. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    void this.#queue.run(() => this.#write())
   }
 
-  #take(): Waiting[] {
+  async #write(): Promise<void> {
+    // Before the batch is taken, so that what comes meanwhile goes along.
+    const end = this.#end ?? (await this.#begin().catch((error: Error) => error))
+    const batch = this.#take(end instanceof Error ? NOTHING : end)
+    const dropped = this.#dropped
+    this.#dropped = 0
+    if (dropped > 0) this.#lost(dropped, new Error(`the disk did not keep up with ${this.path}`))
+    try {
+      if (end instanceof Error) throw end
+      this.#end = await this.#writeBatch(batch, end)
+      this.#isFailing = dropped > 0
+    } catch (error) {
+      this.#end = undefined
+      this.#lost(batch.length, error as Error)
+    }
+    this.#done += batch.length
+    this.#isScheduled = false
+    if (this.#waiting.length > 0) this.#schedule()
+  }
+
+  /** Takes the lines of a batch, one at least: as many as fit behind `end`, or into a new file where none does. */
+  #take(end: FileEnd): Waiting[] {
+    const { rotateAt = Number.POSITIVE_INFINITY } = this.#options
+    const room = rotateAt - bytesBehind(end)
+    const first = this.#waiting[0] as Waiting
+    const most = Math.min(MAX_BATCH_BYTES, first.bytes > room ? rotateAt : room)
     let count = 0
     let bytes = 0
     for (const line of this.#waiting) {
-      if (count > 0 && bytes + line.bytes > MAX_BATCH_BYTES) break
+      if (count > 0 && bytes + line.bytes > most) break
       count++
       bytes += line.bytes
     }
@@ -154,7 +196,7 @@ export class LineFile {
   async #writeBatch(batch: readonly Waiting[], end: FileEnd): Promise<FileEnd> {
     const { rotateAt = Number.POSITIVE_INFINITY } = this.#options
     const lines = batch.map((line) => `${line.text}\n`).join('')
-    const isFull = end.bytes > 0 && end.bytes + Buffer.byteLength(lines) > rotateAt
+    const isFull = end.bytes > 0 && bytesBehind(end) + Buffer.byteLength(lines) > rotateAt
     if (isFull) await this.#putAside()
     const { bytes, isTorn } = isFull ? NOTHING : end
     const text = isTorn ? `\n${lines}` : lines
@@ -207,6 +249,9 @@ export class LineFile {
     return index === 0 ? this.path : `${this.path}.${index}`
   }
 }
+
+/** Where the next line begins. */
+const bytesBehind = ({ bytes, isTorn }: FileEnd): number => bytes + (isTorn ? 1 : 0)
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_WRONLY } = constants
 

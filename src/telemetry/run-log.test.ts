@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { until } from '../../test/harness/waiting.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { RunLog } from './run-log.ts'
 
@@ -92,20 +93,67 @@ test('a reader that comes while lines pour in gets each once, in order, whatever
   expect(numbers(await readFrom(log, total - 1_000))).toEqual(range(total - 1_000, total))
 })
 
-test('no more is kept on disk than asked for, of whole lines, and the newest of them', async () => {
-  const log = new RunLog(options({ capacity: 10, bytes: 64 << 10 }))
-  for (let at = 0; at < 5_000; at += 100) {
-    log.append(lines(at, at + 100))
+test('a reader gets its turn however fast lines come', async () => {
+  const log = new RunLog(options({ capacity: 50, bytes: 64 << 20 }))
+  let isRead = false
+  let written = 0
+  const writing = (async () => {
+    while (!isRead) {
+      log.append(lines(written, ++written))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  })()
+  await until(() => written > 100)
+  const { lines: read } = await log.stored(0)
+  isRead = true
+  await writing
+  expect(numbers(read)).toEqual(range(0, read.length))
+  await log.remove()
+  expect(readdirSync(directory)).toEqual([])
+})
+
+test.each([
+  [40, 1],
+  [100, 1],
+  [100, 50],
+  [180, 1],
+])(
+  'no more is kept on disk than asked for, of whole lines, and the newest of them: %d at once, %d times',
+  async (count, times) => {
+    const log = new RunLog(options({ capacity: 10, bytes: 64 << 10 }))
+    const total = 1_080
+    for (let at = 0; at < total; at += count) {
+      log.append(lines(at, Math.min(at + count, total)))
+      if ((at / count) % times === times - 1) await log.written()
+    }
     await log.written()
+    const names = readdirSync(directory).sort()
+    expect(names).toEqual(['run.jsonl', 'run.jsonl.1', 'run.jsonl.2', 'run.jsonl.3'])
+    const sizes = names.map((name) => readFileSync(join(directory, name)).length)
+    for (const size of sizes) expect(size).toBeLessThanOrEqual(16 << 10)
+    for (const size of sizes.slice(1)) expect(size).toBeGreaterThan(16_200)
+    const kept = numbers(await readFrom(log, 0))
+    expect(kept).toEqual(range(total - kept.length, total))
+  },
+)
+
+test('a long log is read in pieces, from any line, also behind a line that is none', async () => {
+  const path = join(directory, 'run.jsonl')
+  const text = (from: number, to: number) =>
+    lines(from, to)
+      .map((each, i) => `${JSON.stringify({ n: from + i, ...each })}\n`)
+      .join('')
+  writeFileSync(`${path}.1`, text(0, 20_000))
+  writeFileSync(path, `{"n":20000,"time\n${text(20_000, 20_100)}`)
+  const log = RunLog.stored(options())
+  await log.opened
+  expect(log.next).toBe(20_100)
+  for (const from of [0, 1, 7_777, 19_999, 20_000]) {
+    const { lines: some, next } = await log.stored(from)
+    expect(numbers(some)).toEqual(range(from, next))
+    expect(some.length).toBeLessThan(6_500)
   }
-  await log.written()
-  const names = readdirSync(directory).sort()
-  expect(names).toEqual(['run.jsonl', 'run.jsonl.1', 'run.jsonl.2', 'run.jsonl.3'])
-  const bytes = names.reduce((sum, name) => sum + readFileSync(join(directory, name)).length, 0)
-  expect(bytes).toBeLessThanOrEqual(64 << 10)
-  const kept = numbers(await readFrom(log, 0))
-  expect(kept).toEqual(range(5_000 - kept.length, 5_000))
-  expect(kept.length).toBeGreaterThan(300)
+  expect(numbers(await readFrom(log, 15_000))).toEqual(range(15_000, 20_100))
 })
 
 test('a log that an earlier process has left is read and goes on behind its last whole line', async () => {

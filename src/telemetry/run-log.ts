@@ -1,11 +1,15 @@
 /** The log of one run: all of it in a file, its last lines in memory as well, and who follows it. */
 import type { LogLine } from '../dataplane/engine/run.ts'
-import { LineFile } from './line-file.ts'
+import { LineFile, type WrittenFiles } from './line-file.ts'
 
 /** Lines kept in memory of a run that is on. */
 const MAX_LOG_LINES = 2_000
 /** Files that a log is in, the one that grows included: the oldest of them goes when a new one is begun. */
 const LOG_FILES = 4
+/** What of a file is read without looking for the place in it where to begin. */
+const SEARCHED_BYTES = 256 << 10
+/** Bytes that are read to find out which lines are at a place. */
+const PROBE_BYTES = 4 << 10
 
 export type LogListener = (lines: readonly LogLine[]) => void
 
@@ -95,17 +99,17 @@ export class RunLog {
   }
 
   /**
-   * Lines from number `from` on that are in the oldest file which has any of them, and the number after the last of them: the file may
-   * have fewer than were logged. Read on until `inMemory` has the rest.
+   * Some of the lines from number `from` on, the first that are in the files, and the number after the last of them: the files may have fewer
+   * than were logged. Read on until `inMemory` has the rest.
    */
   async stored(from: number): Promise<{ lines: LogLine[]; next: number }> {
     const inMemory = this.#next - this.#ring.length
     return await this.#file.read(async (files) => {
       for (let index = LOG_FILES - 1; index >= 0; index--) {
         // Where the next file begins at the number wanted or before it, this one has nothing.
-        const after = index === 0 ? undefined : await files.firstLine(index - 1)
-        if (after !== undefined && (numbered([after])[0]?.n ?? 0) <= from) continue
-        const lines = numbered(await files.lines(index)).filter(({ n }) => n >= from)
+        const after = index === 0 ? undefined : await firstLine(files, index - 1)
+        if (after !== undefined && after.n <= from) continue
+        const lines = await linesFrom(files, index, from)
         const last = lines.at(-1)
         if (last !== undefined) return { lines, next: last.n + 1 }
       }
@@ -142,12 +146,38 @@ export class RunLog {
   #open(): Promise<void> {
     return this.#file.read(async (files) => {
       for (let index = 0; index < LOG_FILES; index++) {
-        const last = numbered(await files.lines(index)).at(-1)
-        if (last === undefined) continue
-        this.#next = last.n + 1
-        return
+        for (let at = await files.bytes(index); at > 0; ) {
+          at = Math.max(0, at - SEARCHED_BYTES)
+          const last = numbered((await files.piece(index, at, SEARCHED_BYTES)).lines).at(-1)
+          if (last === undefined) continue
+          this.#next = last.n + 1
+          return
+        }
       }
     })
+  }
+}
+
+/** Undefined when there is no file of that index, or none that is whole is near its beginning. */
+async function firstLine(files: WrittenFiles, index: number): Promise<NumberedLine | undefined> {
+  return numbered((await files.piece(index, 0, PROBE_BYTES)).lines)[0]
+}
+
+/** Of the lines of a file those from number `from` on, the first of them. */
+async function linesFrom(files: WrittenFiles, index: number, from: number): Promise<NumberedLine[]> {
+  const bytes = await files.bytes(index)
+  let begin = 0
+  for (let end = bytes; end - begin > SEARCHED_BYTES; ) {
+    const middle = Math.floor((begin + end) / 2)
+    const [line] = numbered((await files.piece(index, middle, PROBE_BYTES)).lines)
+    if (line !== undefined && line.n <= from) begin = middle
+    else end = middle
+  }
+  for (;;) {
+    const piece = await files.piece(index, begin)
+    const lines = numbered(piece.lines).filter(({ n }) => n >= from)
+    if (lines.length > 0 || piece.lines.length === 0) return lines
+    begin = piece.end
   }
 }
 
