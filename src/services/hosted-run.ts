@@ -24,7 +24,7 @@ import type { Reading } from '../telemetry/reading.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { notOn, planCapture, streamCapture } from './capture-stream.ts'
-import { fitting, sendAll } from './past-lines.ts'
+import { fitting, PastLines } from './past-lines.ts'
 import { logMessageView } from './pipelines-view.ts'
 import { sendLast, TelemetryFollowers } from './telemetry-followers.ts'
 
@@ -153,13 +153,16 @@ export class HostedRun {
   /** The last `count` lines first, then new ones, for as long as the log is kept. Resolves once the new ones are followed. */
   async followLog(sink: Sink<LogStreamMessages>, count: number): Promise<void> {
     await this.log.opened
-    let from = Math.max(0, this.log.next - count)
-    for (;;) {
+    const past = new PastLines(sink)
+    const begin = Math.max(0, this.log.next - count)
+    for (let from = begin; ; ) {
       const rest = this.log.inMemory(from)
       if (rest === undefined) {
         const { lines, next } = await this.log.stored(from)
+        // Before the first there may be fewer than were asked for.
+        const missing = from === begin ? 0 : next - from - lines.length
         from = next
-        await sendAll(sink, lines)
+        await past.send(missing > 0 ? [missingNotice(missing), ...lines] : lines)
       } else {
         const some = fitting(rest)
         if (some.length === rest.length) {
@@ -168,7 +171,7 @@ export class HostedRun {
         }
         // Until they are taken more come, and what is in memory now may be in the file alone.
         from += some.length
-        await sendAll(sink, some)
+        await past.send(some)
       }
       if (sink.closed) return
     }
@@ -254,4 +257,9 @@ function runEnded(more = ''): ServiceError {
 function droppedNotice(count: number): LogStreamMessages {
   const message = `${count} lines were dropped: the follower reads too slowly`
   return { messages: [{ timestamp: new Date(), level: 'WARN', component: '', message, fields: {} }] }
+}
+
+function missingNotice(count: number): LogLine {
+  const message = `${count} lines are missing: the log does not keep them any longer, or the disk did not take them`
+  return { timestamp: Date.now(), level: 'WARN', component: '', message, fields: {} }
 }

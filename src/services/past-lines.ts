@@ -26,20 +26,33 @@ function bytesOf({ component, message, fields }: LogLine): number {
   return bytes
 }
 
-/** Sends `lines` as fast as the caller takes them; leaves off when it is gone. */
-export async function sendAll(sink: Sink<LogStreamMessages>, lines: readonly LogLine[]): Promise<void> {
-  for (let at = 0; at < lines.length && !sink.closed; ) {
-    const some = fitting(lines, at)
-    if (!sink.writable) await room(sink)
-    if (!sink.closed) sink.send({ messages: some.map(logMessageView) })
-    at += some.length
-  }
-}
+/** Sends lines to one caller as fast as it takes them; takes the sink's `onDrain` meanwhile. */
+export class PastLines {
+  readonly #sink: Sink<LogStreamMessages>
+  #wake = () => {}
 
-/** Resolves once the caller takes more, or is gone. */
-function room(sink: Sink<LogStreamMessages>): Promise<void> {
-  return new Promise((resolve) => {
-    sink.onDrain(resolve)
-    sink.onClose(resolve)
-  })
+  constructor(sink: Sink<LogStreamMessages>) {
+    this.#sink = sink
+    // Once, however often it is waited: a sink keeps its listeners.
+    sink.onClose(() => this.#wake())
+  }
+
+  /** Resolves once all `lines` are sent, or the caller is gone. */
+  async send(lines: readonly LogLine[]): Promise<void> {
+    const sink = this.#sink
+    for (let at = 0; at < lines.length && !sink.closed; ) {
+      const some = fitting(lines, at)
+      if (!sink.writable) await this.#room()
+      if (!sink.closed) sink.send({ messages: some.map(logMessageView) })
+      at += some.length
+    }
+  }
+
+  /** Resolves once the caller takes more, or is gone. */
+  #room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      this.#sink.onDrain(resolve)
+    })
+  }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import { CollectingSink } from '../../test/harness/sink.ts'
-import { settle } from '../../test/harness/waiting.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import { ScriptedPool } from '../../test/services/scripted.ts'
 import { HEALTHY_MS } from '../actors/pipeline.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
@@ -1433,6 +1433,32 @@ describe('runs', () => {
       code: 'NOT_FOUND',
       message: expect.stringContaining('its pipeline was deleted'),
     })
+  })
+
+  test('lines that went from the log before its reader had room for them are counted where they are missing', async () => {
+    const { id } = await create()
+    const runId = await start(id)
+    const log = (from: number) =>
+      pool.last.log(Array.from({ length: 3_000 }, (_, i) => line(`${from + i}`.padEnd(200))))
+    log(0)
+    const sink = new CollectingSink<LogStreamMessages>({ stuck: true })
+    let isOpened = false
+    const opened = service.handlers
+      .openLogStream({ nodeId, runId, options: { lines: 3_000n } }, call, sink)
+      .then(() => (isOpened = true))
+    await until(() => sink.messages.length > 0)
+    log(3_000)
+    await until(() => {
+      sink.drain()
+      return isOpened
+    })
+    await opened
+    const told = sink.messages.flatMap(({ messages }) => messages.map(({ message }) => message))
+    const at = told.findIndex((message) => message.includes('lines are missing'))
+    const missing = Number.parseInt(told[at] as string, 10)
+    expect(missing).toBeGreaterThan(100)
+    const rest = told.map(Number).filter((_, i) => i !== at)
+    expect(rest).toEqual(Array.from({ length: 6_000 - missing }, (_, i) => (i < at ? i : i + missing)))
   })
 
   test('of several lines at once that a filter stops the run for, the first is told', async () => {
