@@ -81,6 +81,14 @@ test('both files are readable by their owner only, also when somebody has opened
   for (const file of [certFile, keyFile]) expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
+test('the key is not written into what somebody has put where its draft goes', () => {
+  const draft = join(directory, `tls.key.${process.pid}`)
+  writeFileSync(draft, '')
+  chmodSync(draft, 0o666)
+  const { keyFile } = autoCertificate({ directory, hostnames: [] })
+  expect(statSync(keyFile).mode & 0o777).toBe(0o600)
+})
+
 test.each([
   ['a name more', ['a.example', 'b.example'], 'the last one is not for b.example'],
   ['an address more', ['a.example', '192.0.2.7'], 'the last one is not for 192.0.2.7'],

@@ -1,6 +1,16 @@
 /** The node's key pair and the id made from it. */
 import { createPublicKey } from 'node:crypto'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -27,6 +37,21 @@ test('is readable by its owner only, also when somebody has opened it up', () =>
   chmodSync(path, 0o644)
   loadIdentity(directory)
   expect(statSync(path).mode & 0o777).toBe(0o600)
+})
+
+test('is not written into what somebody has put where its draft goes', () => {
+  const path = join(directory, 'identity.pem')
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, '', { mode: 0o666 })
+  chmodSync(draft, 0o666)
+  loadIdentity(directory)
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  rmSync(path)
+  const elsewhere = join(directory, 'elsewhere')
+  symlinkSync(elsewhere, draft)
+  loadIdentity(directory)
+  expect(readdirSync(directory)).toEqual(['identity.pem'])
+  expect(lstatSync(path).isFile()).toBe(true)
 })
 
 test('a damaged file is refused, not replaced', () => {
