@@ -43,7 +43,8 @@ async function exportPipelines(
     process.stdout.write(process.stdout.isTTY ? harmless(text) : text)
     return
   }
-  await writeFile(output, text).catch((error: unknown) => {
+  // Configurations hold keys.
+  await writeFile(output, text, { mode: 0o600 }).catch((error: unknown) => {
     throw new Failure(`cannot write ${output}: ${messageOf(error)}`)
   })
 }
@@ -51,7 +52,9 @@ async function exportPipelines(
 export function addExport(pipelines: Command): void {
   withTarget(pipelines.command('export'))
     .summary('write pipelines with their settings as a file for apply')
-    .description('Writes pipelines with their settings as a file that "penstock pipelines apply" takes.')
+    .description(
+      'Writes pipelines with their settings as a file that "penstock pipelines apply" takes. A new file is for its owner alone to read, since configurations hold keys.',
+    )
     .argument('[pipeline...]', `the pipelines: of each ${ID_OR_NAME}`)
     .option('--all', 'all pipelines of the node')
     .option('-o, --output <file>', 'where to write; - or nothing is standard output', fileName)

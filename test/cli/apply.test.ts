@@ -1,6 +1,6 @@
 /** `penstock pipelines apply` and `export` against a node: what files ask for is there, once, whatever happens on the way. */
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -298,6 +298,8 @@ describe('export', () => {
         stdout: '',
         stderr: '',
       })
+      // Configurations hold keys.
+      expect(statSync(file).mode & 0o777).toBe(0o600)
       expect((await applied(file, '--prune')).pipelines.map(({ result }) => result)).toEqual(Array(3).fill('unchanged'))
     }
     const { stdout } = await node.call(['pipelines', 'export', 'yes', 'made by hand'])
