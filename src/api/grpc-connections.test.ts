@@ -1,9 +1,11 @@
-/** What the calls of a gRPC connection leave in memory. */
+/** What the calls of a gRPC connection take of memory, and leave there. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
+import { FRAME, frame, PREFACE, RawHttp2 } from '../../test/api/http2-client.ts'
 import { handlers, Seen } from '../../test/contract/handlers.ts'
 import { oldGeneration } from '../../test/harness/old-generation.ts'
+import { until } from '../../test/harness/waiting.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { collectGarbage } from '../dataplane/engine/garbage.ts'
@@ -23,6 +25,55 @@ const CLIENT = `
   })
   parentPort.on('message', async (count) => parentPort.postMessage(await Promise.all(Array.from({ length: count }, call))))
 `
+
+/** A header field as a literal that goes into no table (RFC 7541, section 6.2.2). */
+const literal = (name: string, value: string): Buffer =>
+  Buffer.from([0, name.length, ...Buffer.from(name), value.length, ...Buffer.from(value)])
+
+it('a request that comes byte by byte takes little more memory than its bytes', async () => {
+  const seen = new Seen()
+  const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+  const listener = new GrpcListener({ dispatcher, access: new Access({}), address: '127.0.0.1', port: 0 })
+  const { port } = await listener.start()
+  const { grpcPath: path, request } = loadOperations().find(({ name }) => name === 'getNode') as Operation
+  const fields = encodeBinary(request, { nodeId: 'n'.repeat(60_000) })
+  const head = {
+    ':method': 'POST',
+    ':scheme': 'http',
+    ':authority': 'a',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  }
+  const prefix = Buffer.alloc(5)
+  prefix.writeUInt32BE(fields.length, 1)
+  const connection = await RawHttp2.connect(`127.0.0.1:${port}`)
+  try {
+    const block = Buffer.concat(Object.entries(head).map(([name, value]) => literal(name, value)))
+    connection.send(PREFACE, frame(FRAME.headers, 4, 1, block), frame(FRAME.data, 0, 1, prefix))
+    collectGarbage()
+    const before = process.memoryUsage().heapUsed
+    let pings = 0
+    // All of it is within the first window of a stream.
+    for (let at = 0; at < fields.length - 1; at += 10_000) {
+      const bytes = fields.subarray(at, Math.min(at + 10_000, fields.length - 1))
+      connection.send(...Array.from(bytes, (byte) => frame(FRAME.data, 0, 1, Buffer.from([byte]))))
+      connection.send(frame(FRAME.ping, 0, 0, Buffer.alloc(8)))
+      pings++
+      await until(() => connection.count(FRAME.ping) === pings)
+    }
+    collectGarbage()
+    // With a buffer for each 8.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(3_000_000)
+    expect(seen.requests).toEqual([])
+    connection.send(frame(FRAME.data, 1, 1, fields.subarray(-1)))
+    await until(() => seen.requests.length === 1)
+    expect(seen.requests).toEqual([{ nodeId: 'n'.repeat(60_000) }])
+  } finally {
+    connection.gone()
+    await listener.stop()
+  }
+})
 
 it('calls that are over are left to the young generation, after a full collection too', async () => {
   const seen = new Seen()

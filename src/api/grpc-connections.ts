@@ -5,6 +5,7 @@ import {
   type Http2Server,
   type Http2Session,
   type Http2Stream,
+  type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
@@ -39,6 +40,8 @@ const CANCELLED_SOON_MS = 1000
 export const MAX_INVALID_FRAMES = 100
 /** Calls beyond MAX_OPEN_CALLS until a connection is ended, where Node.js takes some for such that are not. */
 const MAX_MISTAKEN_CALLS = 10_000
+/** Frames of one call that wait here until what came before them is dealt with: each takes a hundred bytes and more, of whatever length it is. */
+export const MAX_UNREAD_FRAMES = 2048
 /** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
 export const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 /** The same of all connections together, beyond which those are refused whose clients have something to read. */
@@ -66,6 +69,7 @@ const FLOODS = {
   REFUSED_CALLS: `too many of its calls were refused (${REFUSED_BURST} at once, then ${REFUSED_RATE} a second)`,
   CANCELLED_CALLS: `it cancelled too many calls as soon as it had made them (${CANCELLED_BURST} at once, then ${CANCELLED_RATE} a second)`,
   INVALID_FRAMES: `it sent more than ${MAX_INVALID_FRAMES} frames or calls that HTTP/2 did not let it send`,
+  UNREAD_FRAMES: `more than ${MAX_UNREAD_FRAMES} small frames of one of its calls waited to be read`,
 } as const
 type Flood = keyof typeof FLOODS
 
@@ -185,9 +189,10 @@ export class GrpcConnections {
 
   /**
    * Watches the calls of the connections that `server` takes over, and ends those that flood. To be called when the server's owner has
-   * its own listener for streams: what that has answered at once, before anything of the request was read, counts as refused.
+   * its own listener for streams: what that has answered at once, before anything of the request was read, counts as refused. `isBidi`: whether the
+   * calls of a path take messages for as long as they last.
    */
-  watch(server: Http2Server): void {
+  watch(server: Http2Server, isBidi: (path: string) => boolean): void {
     server.on('session', (session: ServerHttp2Session) => {
       const connection = this.from(session.socket)
       if (connection === undefined) return
@@ -198,7 +203,7 @@ export class GrpcConnections {
     server.on('sessionError', (error: NodeJS.ErrnoException, session: ServerHttp2Session) => {
       if (error.code === 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') this.#end(session, 'INVALID_FRAMES')
     })
-    server.on('stream', (stream: ServerHttp2Stream) => {
+    server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       const session = stream.session as ServerHttp2Session | undefined
       const connection = session === undefined ? undefined : this.#bySession.get(session)
       if (session === undefined || connection === undefined || session.destroyed) return
@@ -206,6 +211,7 @@ export class GrpcConnections {
         if (!connection.refused.take()) this.#end(session, 'REFUSED_CALLS')
         return
       }
+      if (isBidi(headers[':path'] ?? '')) limitUnread(stream, () => this.#end(session, 'UNREAD_FRAMES'))
       const begun = performance.now()
       stream.once('aborted', () => {
         // The calls of a connection that ends are aborted too.
@@ -389,6 +395,18 @@ function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void 
     isDue = true
     handleOf(socket)?.readStop()
     setImmediate(() => destroy(error, code))
+  }
+}
+
+/** Tells once more than MAX_UNREAD_FRAMES may wait of a stream that is read at the pace of its handler; what waits of others is read at once. */
+function limitUnread(stream: ServerHttp2Stream, tooMany: () => void): void {
+  const push = stream.push.bind(stream)
+  let unread = 0
+  stream.push = (bytes, encoding) => {
+    // Each that waits has a byte at least.
+    unread = Math.min(unread, stream.readableLength) + 1
+    if (unread > MAX_UNREAD_FRAMES) tooMany()
+    return push(bytes, encoding)
   }
 }
 

@@ -21,7 +21,8 @@ import {
   type Warn,
 } from './grpc-connections.ts'
 import { limitDeadline } from './grpc-deadline.ts'
-import { addKnownServices } from './grpc-known-services.ts'
+import { addKnownServices, REFLECTION } from './grpc-known-services.ts'
+import { decodeInOnePiece } from './grpc-messages.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, type OpenStream, revoked, StreamSink, shuttingDown } from './sink.ts'
 import { STOP_MS, UnderWay } from './under-way.ts'
@@ -110,9 +111,13 @@ export class GrpcListener {
         : grpc.ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
     const injector = server.createConnectionInjector(credentials)
     this.#inject = (socket) => injector.injectConnection(socket)
+    const bidi = new Set([
+      ...this.#dispatcher.operations.filter(({ kind }) => kind === 'bidi').map(({ grpcPath }) => grpcPath),
+      ...REFLECTION.flatMap(({ name, methods }) => Object.keys(methods).map((method) => `/${name}/${method}`)),
+    ])
     for (const http2 of inside.http2Servers.keys()) {
       http2.prependListener('stream', limitDeadline)
-      this.#connections.watch(http2)
+      this.#connections.watch(http2, (path) => bidi.has(path))
     }
     try {
       const bound = await this.#connections.listen(address, port)
@@ -168,6 +173,7 @@ export class GrpcListener {
     let unread = 0
     let isOver = false
     let known: OpenStream | undefined
+    decodeInOnePiece(call, MAX_REQUEST_BYTES)
     return new grpc.ServerInterceptingCall(call, {
       start: (next) => {
         next({

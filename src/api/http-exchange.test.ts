@@ -1,11 +1,14 @@
 /** One request, one answer, whatever its handler does: over real sockets. */
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, relative } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { settle } from '../../test/harness/waiting.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { collectGarbage } from '../dataplane/engine/garbage.ts'
 import { packageRoot } from '../package-root.ts'
 import type { Exchange } from './http-exchange.ts'
 import { jsonAnswer } from './http-response.ts'
@@ -61,6 +64,10 @@ const handlers: Record<string, (exchange: Exchange) => void | Promise<void>> = {
     const body = await exchange.body('', 10)
     if (body !== undefined) exchange.answer(jsonAnswer(JSON.stringify(body)))
   },
+  '/long-body': async (exchange) => {
+    const body = await exchange.body('', 1024 * 1024)
+    if (body !== undefined) exchange.answer({ ...jsonAnswer(String(body.length)), close: true })
+  },
   '/waits': (exchange) => {
     exchange.caller = {
       lose: () => {
@@ -106,9 +113,9 @@ beforeEach(() => {
 })
 
 /** Everything that comes back for `text` until the other side closes; the last request should ask for that. */
-function talk(text: string | Buffer): Promise<string> {
+function talk(said: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    const socket = connect(port, '127.0.0.1', () => socket.write(said))
     let received = ''
     socket.on('data', (bytes) => {
       received += bytes
@@ -196,6 +203,25 @@ test('bodies: whole, too long, not UTF-8, and given up half-way', async () => {
   await new Promise((resolve) => socket.on('close', resolve))
   expect(await ask('GET', '/answers')).toContain('{"a":1}')
   expect(reports).toEqual([])
+})
+
+test('a body that comes byte by byte takes little more memory than its bytes', async () => {
+  const chunks = 100_000
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  socket.write(`POST /long-body HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n`)
+  socket.write(Buffer.from('1\r\nx\r\n'.repeat(chunks)))
+  await until(() => socket.writableLength === 0)
+  // What is in the kernel still is read.
+  await settle(20)
+  collectGarbage()
+  // With a buffer for each 10.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(4_000_000)
+  socket.write('0\r\n\r\n')
+  const received = await text(socket)
+  expect(received).toMatch(/\r\n\r\n100000$/)
 })
 
 test('a client that leaves is heard of once, and what is thrown then is reported', async () => {

@@ -14,6 +14,7 @@ import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { failure, type Report } from './errors.ts'
 import { errorAnswer, type HttpAnswer, upgradeAnswer } from './http-response.ts'
+import { longer, NO_BYTES } from './one-piece.ts'
 
 /** Answers a request, at once or later; what it throws is answered for it. The request is lent until it returns. */
 export type RequestHandler = (exchange: Exchange, request: HttpRequest) => void | Promise<void>
@@ -259,21 +260,23 @@ export class Exchange {
           caller?.lose()
         },
       }
-      const chunks: Buffer[] = []
+      let bytes: Buffer = NO_BYTES
       let length = 0
       response.onData((chunk, isLast) => {
         if (this.#state !== 'waiting') return
+        const before = length
         length += chunk.byteLength
         if (length > most) {
           this.#refuseBody(most)
           resolve(undefined)
           return
         }
-        // Copied: the memory is only lent.
-        chunks.push(Buffer.from(new Uint8Array(chunk)))
+        // Copied, as the memory is only lent; into one piece, as a body may come in chunks of a byte each.
+        if (length > bytes.length) bytes = longer(bytes, before, isLast ? length : Math.min(most, 2 * length))
+        bytes.set(new Uint8Array(chunk), before)
         if (!isLast) return
         this.caller = caller
-        const body = Buffer.concat(chunks, length)
+        const body = bytes.subarray(0, length)
         if (isUtf8(body)) resolve(body.toString('utf8'))
         else {
           this.answer(errorAnswer(new ServiceError('INVALID_ARGUMENT', 'the body is not UTF-8')))

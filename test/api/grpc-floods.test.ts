@@ -13,6 +13,7 @@ import {
   MAX_INVALID_FRAMES,
   MAX_OPEN_CALLS,
   MAX_UNREAD_BYTES,
+  MAX_UNREAD_FRAMES,
   REFUSED_BURST,
 } from '../../src/api/grpc-connections.ts'
 import { until } from '../harness/waiting.ts'
@@ -364,6 +365,20 @@ describe('one connection', () => {
     const { grown } = await node.watch(work())
     expect(grown).toBeLessThan(4 * MAX_UNREAD_BYTES)
     connection.gone()
+    await node.ask()
+  })
+
+  test('is ended when too many small frames of a call wait to be read', async () => {
+    const connection = await RawHttp2.connect(node.grpc)
+    // No room for answers: of the questions the first few are answered.
+    const NO_WINDOW = frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
+    const { first } = headers('/grpc.reflection.v1.ServerReflection/ServerReflectionInfo')
+    const question = message(Buffer.from([0x3a, 1, 0x2a]))
+    const bytes = Array.from(Buffer.concat(Array.from({ length: MAX_UNREAD_FRAMES / 4 }, () => question)))
+    connection.send(PREFACE, NO_WINDOW, ...open(1, first))
+    connection.send(...bytes.map((byte) => frame(FRAME.data, 0, 1, Buffer.from([byte]))))
+    await connection.closed
+    expect(connection.goaways.filter((code) => code !== CALM)).toEqual([])
     await node.ask()
   })
 })
