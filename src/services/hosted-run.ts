@@ -21,7 +21,7 @@ import type { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { ProcessMeter } from '../telemetry/process-meter.ts'
 import type { Numbers } from '../telemetry/prometheus.ts'
 import type { Reading } from '../telemetry/reading.ts'
-import type { RunLog } from '../telemetry/run-log.ts'
+import type { NumberedLine, RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { notOn, planCapture, streamCapture } from './capture-stream.ts'
 import { fitting, PastLines } from './past-lines.ts'
@@ -160,9 +160,9 @@ export class HostedRun {
       if (rest === undefined) {
         const { lines, next } = await this.log.stored(from)
         // Before the first there may be fewer than were asked for.
-        const missing = from === begin ? 0 : next - from - lines.length
+        const expected = from === begin ? (lines[0]?.n ?? next) : from
         from = next
-        await past.send(missing > 0 ? [missingNotice(missing), ...lines] : lines)
+        await past.send(withNotices(lines, expected, next))
       } else {
         const some = fitting(rest)
         if (some.length === rest.length) {
@@ -257,6 +257,20 @@ function runEnded(more = ''): ServiceError {
 function droppedNotice(count: number): LogStreamMessages {
   const message = `${count} lines were dropped: the follower reads too slowly`
   return { messages: [{ timestamp: new Date(), level: 'WARN', component: '', message, fields: {} }] }
+}
+
+/** The lines of a log from number `from` to the one before `next`, with a notice in the place of those that are missing. */
+function withNotices(lines: readonly NumberedLine[], from: number, next: number): readonly LogLine[] {
+  if (lines.length === next - from) return lines
+  const told: LogLine[] = []
+  let expected = from
+  for (const line of lines) {
+    if (line.n > expected) told.push(missingNotice(line.n - expected))
+    told.push(line)
+    expected = line.n + 1
+  }
+  if (next > expected) told.push(missingNotice(next - expected))
+  return told
 }
 
 function missingNotice(count: number): LogLine {

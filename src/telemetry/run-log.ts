@@ -25,7 +25,7 @@ export interface RunLogOptions {
 }
 
 /** A line as it stands in the file. */
-interface NumberedLine extends LogLine {
+export interface NumberedLine extends LogLine {
   /** Its number in the log of the run, from 0. */
   readonly n: number
 }
@@ -102,7 +102,7 @@ export class RunLog {
    * Some of the lines from number `from` on, the first that are in the files, and the number after the last of them: the files may have fewer
    * than were logged. Read on until `inMemory` has the rest.
    */
-  async stored(from: number): Promise<{ lines: LogLine[]; next: number }> {
+  async stored(from: number): Promise<{ lines: NumberedLine[]; next: number }> {
     const inMemory = this.#next - this.#ring.length
     return await this.#file.read(async (files) => {
       for (let index = LOG_FILES - 1; index >= 0; index--) {
