@@ -8,7 +8,7 @@ import { newIdentity } from '../../src/link/identity.ts'
 import { Nats, type NatsServer } from '../harness/nats.ts'
 import { clusterServer, type HubServerRig, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
-import { client, closing, isOnline, pairWithNode, routes, server, start, writable } from './server-rig.ts'
+import { client, closing, hasClosed, isOnline, pairWithNode, routes, server, start, writable } from './server-rig.ts'
 
 /** What three NATS servers may take until they have leaders again, on a loaded machine. */
 const ELECTIONS_MS = 60_000
@@ -73,6 +73,25 @@ test('NATS is full: a server that connects anew says so once and keeps that conn
   await until(() => (a.registry as ClusterRegistry).directory.isInTouch)
   await a.admit(newIdentity(), recordOf('new'))
   expect(a.facts.filter((fact) => fact === 'connected')).toHaveLength(2)
+})
+
+test('NATS is full while a server loses its lease, and keeps its connection: with room again its nodes are online', async () => {
+  const nats = await start(Nats.alone((store) => `jetstream { store_dir: "${store}", max_file: 1MB }`))
+  const a = await server(nats, 'a')
+  const { node, session } = await a.join()
+  const end = hasClosed(session)
+  const makeRoom = await nats.fillDisk()
+  // Leases are in memory.
+  const presence = await new Kvm(jetstream(await client(nats))).open('penstock_tests_presence')
+  for await (const key of await presence.keys('server.*')) await presence.delete(key)
+  await until(() => a.facts.filter((fact) => fact === 'lease held').length === 2)
+  await until(() => a.errors.length > 0)
+  await makeRoom()
+  const b = await server(nats, 'b')
+  await until(() => isOnline(b, node))
+  expect(routes(b, node).kind).toBe('server')
+  expect(end.reason).toBe('')
+  expect(a.facts.filter((fact) => fact === 'connected')).toHaveLength(1)
 })
 
 test('where a node is is lost in the engine: its server notes it again, its link stays', async () => {

@@ -114,11 +114,14 @@ export class View {
     if (this.#currentAsOf < sentAt) this.#missing ??= { sentAt, since: now }
     if (engine.session !== undefined && this.#missing !== undefined && now - this.#missing.since > limit) {
       engine.reconnect()
-    } else if (this.#isWhole) void this.#checkMembers(this.#require())
-    else if (this.#isIncomplete) {
+      return
+    }
+    // Also of one that is whole, for a new lease.
+    if (this.#isIncomplete) {
       this.#isIncomplete = false
       this.lifeHeld()
     }
+    if (this.#isWhole) void this.#checkMembers(this.#require())
   }
 
   /**
@@ -131,9 +134,9 @@ export class View {
     this.#isChecking = true
     const isBroken = () => this.#reading === reading && engine.reconnect()
     try {
-      const { end } = reading.members
+      const { reached } = reading.members
       const { streamInfo } = await reading.session.members.status()
-      if (streamInfo.state.last_seq < end) {
+      if (streamInfo.state.last_seq < reached) {
         isBroken()
         return
       }

@@ -44,7 +44,7 @@ export class Watch {
   }
 
   /** Everything up to this revision has been told. */
-  get end(): Revision {
+  get reached(): Revision {
     return this.#passed
   }
 
