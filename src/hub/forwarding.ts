@@ -3,6 +3,7 @@ import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { BidiHandler, CallContext, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
 import type { LinkOpener } from '../link/link.ts'
+import { MAX_ID_LENGTH } from '../link/messages.ts'
 import { notOnHub } from './hub-server.ts'
 import { bidiOver, type Codec, type Destination, streamOver, unaryOver } from './link-calls.ts'
 import type { Membership } from './membership.ts'
@@ -95,7 +96,10 @@ export class Forwarding {
     if (nodeId === undefined || nodeId === this.#nodeId || transport === 'link') return undefined
     const called = `node ${nodeId}`
     if (this.#membership !== undefined) {
-      return { session: this.#membership.require(`to reach ${called}`), target: nodeId, called }
+      const session = this.#membership.require(`to reach ${called}`)
+      // The hub would end the link for it, with every other call on it.
+      if (nodeId.length > MAX_ID_LENGTH) throw notOnHub(nodeId)
+      return { session, target: nodeId, called }
     }
     const route = (this.#registry as NodeRegistry).route(nodeId)
     return { session: openerTo(nodeId, route, this.#servers), target: nodeId, called }

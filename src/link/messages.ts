@@ -36,6 +36,7 @@ export const PIECE_BYTES = 512
 export const MAX_STREAMS = 10_000
 
 const MAX_OPERATION_LENGTH = 128
+/** Longest id of a node in a frame, characters: whoever is sent a longer one ends the link. */
 export const MAX_ID_LENGTH = 128
 export const KEY_BYTES = 32
 export const HASH_BYTES = 32

@@ -194,6 +194,16 @@ describe('node_id', () => {
     await expect(all[at].follow('streamPipelines', { nodeId: 'stranger' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test.each(['hub', 'a'] as const)('longer than any, asked at %s: NOT_FOUND, and the link stays', async (at) => {
+    const all = await nodes()
+    const sink = await all.a.follow('streamPipelines', { nodeId: all.b.id })
+    const nodeId = 'x'.repeat(129)
+    await expect(all[at].call('getPipelines', { nodeId })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(all[at].call('getNode', { nodeId })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect(await all.a.call('getPipelines', { nodeId: all.b.id })).toEqual({ pipelines: [] })
+    expect(sink.closed).toBe(false)
+  })
+
   test.each(['hub', 'a'] as const)('getNode: node cannot be reached, asked at %s: UNAVAILABLE', async (at) => {
     const all = await nodes()
     const { id } = all.b
