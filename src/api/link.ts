@@ -1,5 +1,5 @@
 /** Serves calls that other nodes make over a link, with the dispatcher that serves every other transport. */
-import { decodeBinary } from '../contract/binary-decode.ts'
+import { decodeAnswer, decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary, encodeInParts } from '../contract/binary-encode.ts'
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -252,7 +252,7 @@ export function forwardedOperation(operation: Operation): ForwardedOperation {
       service,
       kind,
       encodeRequest: (message) => encodeBinary(request, message),
-      decodeResponse: (bytes) => decodeBinary(response, bytes),
+      decodeResponse: (bytes) => decodeAnswer(response, bytes),
     }
     forwarded.set(operation, known)
   }

@@ -11,9 +11,10 @@ function policyName(policy: RestartPolicy | StartupPolicy | undefined): string {
 }
 
 function stateOf({ started, currentRun, restarts }: Pipeline): string {
-  const state = currentRun?.state.toLowerCase() ?? (started ? 'started' : 'stopped')
+  // Of a node of a later version they may be numbers.
+  const state = currentRun === undefined ? (started ? 'started' : 'stopped') : `${currentRun.state}`.toLowerCase()
   if (currentRun?.outcome) {
-    return `${state} (${currentRun.outcome.toLowerCase()})${restarts?.nextAt === undefined ? '' : ', starts again'}`
+    return `${state} (${`${currentRun.outcome}`.toLowerCase()})${restarts?.nextAt === undefined ? '' : ', starts again'}`
   }
   return state
 }

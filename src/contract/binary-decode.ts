@@ -14,17 +14,23 @@ type Read = (reader: Reader) => unknown
 type ReadMessage = (reader: Reader, end: number) => unknown
 type ReadField = (reader: Reader, into: Record<string, unknown>) => void
 
-/** Who a message is read for: a service, or this node itself, which may have a peer of a later version. */
-type Audience = 'service' | 'peer'
+/** Who a message is read for: a service, who asked another node for it, or this node itself. Of these two the peer may be of a later version. */
+type Audience = 'service' | 'caller' | 'peer'
 
 const decoders: Readonly<Record<Audience, WeakMap<MessageSchema, { read: ReadMessage }>>> = {
   service: new WeakMap(),
+  caller: new WeakMap(),
   peer: new WeakMap(),
 }
 
 /** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none, with the field where one is to blame. */
 export function decodeBinary(message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
   return decodeFor('service', message, bytes)
+}
+
+/** Decodes what another node has answered: as decodeBinary does, but a number that an enum does not have stays a number. */
+export function decodeAnswer(message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
+  return decodeFor('caller', message, bytes)
 }
 
 /**
@@ -209,7 +215,7 @@ function valueReader(audience: Audience, field: FieldSchema): Read {
       const number = reader.int32()
       const name = names.get(number)
       if (name !== undefined) return name
-      if (audience === 'peer') return number
+      if (audience !== 'service') return number
       const known = Object.keys(values).join(', ')
       throw new Misfit(`${number} is none of ${known}`)
     }

@@ -302,6 +302,25 @@ test.each(['a', 'hub'] as const)(
   },
 )
 
+test('values of an enum that only the later version of the far node knows are passed on, as numbers', async () => {
+  const hub = await network.hub(HUB)
+  const pipeline = { id: 'p', currentRun: { id: 'r', state: 99, startedAt: new Date(0) } } as never
+  const later = network.node({
+    handlers: {
+      getPipelineById: async () => ({ pipeline }),
+      streamPipelines: async (_request, _call, sink) => {
+        sink.send({ create: { pipeline } })
+      },
+    },
+  })
+  await later.join(HUB)
+  const nodeId = later.id
+  const known = { id: 'p', currentRun: { state: 99 } }
+  expect(await hub.call('getPipelineById', { nodeId, id: 'p' })).toMatchObject({ pipeline: known })
+  const sink = await hub.follow('streamPipelines', { nodeId })
+  expect(await sink.next()).toMatchObject({ create: { pipeline: known } })
+})
+
 describe('what a peer may not do', () => {
   /** Opens a raw call on a session and tells how it ended. */
   const attempt = (session: LinkSession, operation: string, target: string, request: Uint8Array) =>

@@ -61,7 +61,7 @@ export function LogLines({ lines, source, isFollowing, onScrollUp, onScrollToEnd
         <div style={{ height: lines.length * ROW }}>
           <ol style={{ transform: `translateY(${from * ROW}px)` }}>
             {lines.slice(from, to).map((line) => (
-              <li key={line.number} className={`level-${line.level.toLowerCase()}`}>
+              <li key={line.number} className={`level-${String(line.level).toLowerCase()}`}>
                 <button type="button" aria-expanded={open?.number === line.number} onClick={() => setOpen(line)}>
                   <time dateTime={line.timestamp}>{clock(line.timestamp)}</time>
                   <b>{line.level}</b>

@@ -66,7 +66,8 @@ function RunChoice({ runs, current, chosen, onChoose }: ChoiceProps) {
       <datalist id={`${id}runs`}>
         {runs.map((run) => (
           <option key={run.id} value={run.id}>
-            {run.startedAt === undefined ? '' : new Date(run.startedAt).toLocaleString()} {run.outcome?.toLowerCase()}
+            {run.startedAt === undefined ? '' : new Date(run.startedAt).toLocaleString()}{' '}
+            {String(run.outcome ?? '').toLowerCase()}
           </option>
         ))}
       </datalist>

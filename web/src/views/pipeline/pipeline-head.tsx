@@ -115,7 +115,7 @@ function RunFacts({ pipeline: { started, currentRun, restarts } }: { readonly pi
         {started && startedAt !== undefined && <>Started {ago(startedAt)}. </>}
         {!started && endedAt !== undefined && (
           <>
-            Last run {(outcome ?? 'ended').toLowerCase()} {ago(endedAt)}.{' '}
+            Last run {String(outcome ?? 'ended').toLowerCase()} {ago(endedAt)}.{' '}
           </>
         )}
         {started && cpu !== undefined && <>On CPU {cpu}. </>}
