@@ -6,8 +6,9 @@
  * REFUSED with a status, so that one bad message does not end the call. What the caller sends are plain request messages.
  */
 
-import { ServiceError } from '../contract/errors.ts'
+import { type Code, codeNumbers, ServiceError } from '../contract/errors.ts'
 import type { LinkStatus } from '../link/link.ts'
+import { isObject } from '../text/json-object.ts'
 import type { Problem } from '../text/pointer.ts'
 
 export const READY = 0
@@ -35,11 +36,21 @@ export function refused({ code, message, problems }: ServiceError): Uint8Array {
 /** The failure in a REFUSED message's content. */
 export function readRefused(content: Uint8Array): ServiceError {
   try {
-    const { code, message, problems } = JSON.parse(Buffer.from(content).toString('utf8')) as ServiceError
-    return new ServiceError(code, String(message), { problems: problems as readonly Problem[] })
+    const { code, message, problems } = JSON.parse(Buffer.from(content).toString('utf8')) as Record<string, unknown>
+    return new ServiceError(isCode(code) ? code : 'UNKNOWN', String(message), {
+      problems: Array.isArray(problems) ? problems.filter(isProblem) : [],
+    })
   } catch {
     return new ServiceError('INTERNAL', 'the other node refused a message in a way this one does not understand')
   }
+}
+
+function isCode(code: unknown): code is Code {
+  return typeof code === 'string' && code !== 'OK' && Object.hasOwn(codeNumbers, code)
+}
+
+function isProblem(problem: unknown): problem is Problem {
+  return isObject(problem) && typeof problem.pointer === 'string' && typeof problem.message === 'string'
 }
 
 export function statusOfError({ code, message, problems }: ServiceError): LinkStatus {
