@@ -1,8 +1,9 @@
 /** Calls over a session: unary, streams both ways, large messages, cancellation, many at once. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import type { LinkSession, LinkStream } from './link.ts'
 import { MAX_FRAGMENT_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS, WINDOW_BYTES } from './messages.ts'
+import { StreamTable } from './stream-table.ts'
 import { Recorder, record, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const
@@ -296,6 +297,20 @@ test('when the session ends every call ends UNAVAILABLE, and no new one begins',
   expect(await node.closed).toEqual({ reason: 'SHUTDOWN', message: 'going home', byPeer: true })
   expect(await hub.closed).toEqual({ reason: 'SHUTDOWN', message: 'going home', byPeer: false })
   expect(() => node.open('x', '', undefined)).toThrow('the link between node and hub is down')
+})
+
+test('a call that there is no id left for ends UNAVAILABLE, as its session does', async () => {
+  const { hub, node } = sessionPair()
+  const waiting = new Recorder(node.open('x', '', new Uint8Array(0)))
+  const ids = vi.spyOn(StreamTable.prototype, 'open').mockReturnValue(false)
+  const last = new Recorder(node.open('y', '', undefined))
+  ids.mockRestore()
+  for (const call of [waiting, last]) {
+    await call.over
+    expect(call.status?.code).toBe('UNAVAILABLE')
+  }
+  expect(node.streamCount).toBe(0)
+  expect(await hub.closed).toMatchObject({ reason: 'SHUTDOWN' })
 })
 
 test('a broken connection is LOST at both ends', async () => {

@@ -17,7 +17,7 @@ import type {
 import { decodeFrame, encodeFrame, encodeRecordFrame, type Frame, readRecord, Violation } from './messages.ts'
 import { News } from './news.ts'
 import type { ServerList, SignedBody } from './signed.ts'
-import { type OpenListener, Streams } from './streams.ts'
+import { type OpenListener, Streams, USED_UP } from './streams.ts'
 import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 
 /** What may wait on the transport before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
@@ -91,7 +91,7 @@ export class Session implements LinkSession {
       isServerLink: options.isServerLink === true,
       clock: options.clock,
       send: (frame) => this.#send(frame),
-      usedUp: () => this.#finish('SHUTDOWN', 'the stream ids of this connection are used up', false),
+      usedUp: () => this.#finish('SHUTDOWN', USED_UP, false),
       failed: (operation, error) => this.#report('failed', `${operation}: a handler failed`, error),
     })
     if (options.servers !== undefined) this.#news.tell({ type: 'SERVERS', servers: options.servers })

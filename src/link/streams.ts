@@ -21,6 +21,9 @@ import type { StreamHost } from './stream-host.ts'
 import { StreamTable } from './stream-table.ts'
 import { Turns } from './turns.ts'
 
+/** Why a session ends whose streams have had all ids. */
+export const USED_UP = 'the stream ids of this connection are used up'
+
 export type OpenListener = (stream: LinkStream, request: Uint8Array | undefined) => void
 
 /** What the streams need of their session. */
@@ -225,6 +228,8 @@ export class Streams implements StreamHost<Stream> {
     }
     if (!this.#table.open(stream)) {
       this.#options.usedUp()
+      // It has neither a place in the row any more, nor an id.
+      stream.receiveOver({ code: 'UNAVAILABLE', message: `the link between node and hub is down: ${USED_UP}` })
       return
     }
     const { operation, target, origin } = stream
