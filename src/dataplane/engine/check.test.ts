@@ -192,6 +192,18 @@ describe('configuration check', () => {
     ])
   })
 
+  it.each([
+    ['{"engine_config": {"pipeline": {}, "log_filters": null, "logFilters": 5}}', '/engine_config/logFilters'],
+    [
+      '{"engine_config": {"pipeline": {}, "lifecycle_handler": null, "lifecycleHandler": 5}}',
+      '/engine_config/lifecycleHandler',
+    ],
+    ['{"engine_config": null, "engineConfig": {"pipeline": {}, "log_filters": 5}}', '/engineConfig/log_filters'],
+  ])('tells of a field that is faulty beside itself in the other casing, null: %s', (text, pointer) => {
+    const pointers = checkPipelineConfig(text, components).problems.map((problem) => problem.pointer)
+    expect(pointers).toEqual([pointer, expect.stringMatching(/pipeline$/)])
+  })
+
   it('refuses a configuration that is too large before parsing it', () => {
     expect(problemsOf(' '.repeat(MAX_CONFIG_BYTES + 1))[0]).toMatch(/has 1048577 bytes, more than the 1048576/)
   })

@@ -64,6 +64,10 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
   return members.length === 1 ? result : null
 }
 
+/** The key that an object has a field under, in either casing; one that is null counts as absent. */
+const keyOf = (object: Record<string, unknown>, name: string): string =>
+  (object[name] ?? null) === null ? camelCase(name) : name
+
 /** Whether there is no problem at a place or below it. */
 const isSound = (problems: readonly Problem[], at: string): boolean =>
   problems.every(({ pointer }) => pointer !== at && !pointer.startsWith(`${at}/`))
@@ -140,12 +144,12 @@ function check(json: string, available: Registry): CheckedConfig {
     problems.push({ pointer: '/version', message: `version ${shell.version} is newer than 1, the one this node reads` })
   }
   const engine = isObject(shell.engine_config) ? shell.engine_config : {}
-  const engineAt = 'engine_config' in value ? '/engine_config' : '/engineConfig'
+  const engineAt = below('', keyOf(value, 'engine_config'))
   const engineGiven = (value[engineAt.slice(1)] ?? {}) as Record<string, unknown>
   /** Where a member is, which may be written either way; undefined: it is not there, or is not what its schema says. */
   const soundPlace = (name: string): string | undefined => {
     if (engine[name] === undefined) return undefined
-    const at = below(engineAt, name in engineGiven ? name : camelCase(name))
+    const at = below(engineAt, keyOf(engineGiven, name))
     return isSound(problems, at) ? at : undefined
   }
   const logFilters = (engine.log_filters ?? []) as LogFilter[]
