@@ -140,6 +140,11 @@ describe('decoding', () => {
     },
   )
 
+  test('a problem that is cut is cut between two characters', () => {
+    const [problem] = problemsOf(() => decodeJson(message('hub.NodeMetadataItem'), { ['👍'.repeat(600)]: 1 }))
+    expect([problem?.pointer.isWellFormed(), problem?.message.isWellFormed()]).toEqual([true, true])
+  })
+
   test('a key named __proto__ is data', () => {
     const value: unknown = JSON.parse('{"items": {"__proto__": {"stringValue": "x"}}}')
     const decoded = decodeJson(message('hub.NodeMetadata'), value) as { items: object }

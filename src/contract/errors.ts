@@ -1,5 +1,6 @@
 /** The one error type operations fail with, and the table of its codes. */
 import { dirname } from 'node:path'
+import { cutAt } from '../text/characters.ts'
 import type { Problem } from '../text/pointer.ts'
 
 /** gRPC status codes by name (google.rpc.Code). */
@@ -32,7 +33,10 @@ const MAX_PROBLEM_LENGTH = 1000
 
 /** The problems as they are answered: a request made of nothing but mistakes does not get an answer many times its size. */
 export function answerable(problems: readonly Problem[]): Problem[] {
-  const cut = (text: string) => (text.length > MAX_PROBLEM_LENGTH ? `${text.slice(0, MAX_PROBLEM_LENGTH)}…` : text)
+  const cut = (text: string) => {
+    const end = cutAt(text, MAX_PROBLEM_LENGTH)
+    return end < text.length ? `${text.slice(0, end)}…` : text
+  }
   const listed = problems
     .slice(0, MAX_PROBLEMS)
     .map(({ pointer, message }) => ({ pointer: cut(pointer), message: cut(message) }))

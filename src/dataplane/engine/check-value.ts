@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { TSchema } from '@sinclair/typebox'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { requirePackage } from '../../require-package.ts'
+import { cutAt } from '../../text/characters.ts'
 import { isObject, memberNamed, setOwn } from '../../text/json-object.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
 import { below, type Problem, pointerOf, tokensOf } from '../../text/pointer.ts'
@@ -169,6 +170,9 @@ export function typeName(value: unknown): string {
   )
 }
 
+/** What a message quotes of a value. */
+const beginningOf = (text: string | undefined): string | undefined => text?.slice(0, cutAt(text, 80))
+
 function wording(error: ErrorObject): string {
   if (typeof error.data === 'number' && !Number.isFinite(error.data)) {
     return 'the number is beyond the largest that is read, some 1.8e308'
@@ -178,11 +182,7 @@ function wording(error: ErrorObject): string {
   const hint = schema.hint ? ` (${schema.hint})` : ''
   // Of a list or an object not all: it may be as long as the text.
   const isNested = typeof error.data === 'object' && error.data !== null
-  const value = schema.secret
-    ? 'this value'
-    : isNested
-      ? typeName(error.data)
-      : JSON.stringify(error.data)?.slice(0, 80)
+  const value = schema.secret ? 'this value' : isNested ? typeName(error.data) : beginningOf(JSON.stringify(error.data))
   switch (error.keyword) {
     case 'type':
       return String(error.params.type).endsWith('integer') && typeof error.data === 'number'

@@ -181,6 +181,13 @@ describe('configuration check', () => {
     expect(pointers).toEqual(expect.arrayContaining(['/meta', '/engine_config/pipeline/s/traffic_sink/input']))
   })
 
+  it.each(['', 'a'])('quotes the beginning of a long value without half a character (after "%s")', (before) => {
+    const filters = [{ level: before + '👍'.repeat(60) }]
+    const { problems } = checkPipelineConfig(wrap({}, { log_filters: filters }), components)
+    const { message } = problems.find(({ pointer }) => pointer.endsWith('/level')) ?? {}
+    expect(message).toMatch(/^"a?👍+ is none of /u)
+  })
+
   it('tells of a number that is beyond what is read', () => {
     const text =
       '{"engine_config": {"pipeline": {"l": {"uniform_loss": {"input": "a", "output": "b", "loss_prob": 1e400}}}}}'
