@@ -140,6 +140,18 @@ describe('decoding', () => {
     },
   )
 
+  test.each(['1e400', '-1e400', '"1e400"'])(
+    '%s as a double is refused, and not taken for an infinite one',
+    (number) => {
+      const decode = (text: string) =>
+        decodeJson(message('hub.NodeMetadataItem'), JSON.parse(`{"doubleValue": ${text}}`))
+      expect(problemsOf(() => decode(number))).toEqual([
+        { pointer: '/doubleValue', message: 'the number is beyond the largest that is read, some 1.8e308' },
+      ])
+      expect(decode('"-Infinity"')).toEqual({ doubleValue: Number.NEGATIVE_INFINITY })
+    },
+  )
+
   test('a problem that is cut is cut between two characters', () => {
     const [problem] = problemsOf(() => decodeJson(message('hub.NodeMetadataItem'), { ['👍'.repeat(600)]: 1 }))
     expect([problem?.pointer.isWellFormed(), problem?.message.isWellFormed()]).toEqual([true, true])

@@ -189,7 +189,7 @@ function scalarDecoder(scalar: Scalar): Decode {
       return typed(readBase64, 'a base64 string')
     case 'double':
     case 'float':
-      return typed(readDouble, 'a number')
+      return decodeDouble
     case 'int32':
     case 'uint32': {
       const [least, most] = RANGES[scalar]
@@ -245,10 +245,23 @@ function readInteger(value: unknown, least: bigint, most: bigint): bigint | unde
   return integer >= least && integer <= most ? integer : undefined
 }
 
+/** What proto3 JSON writes for the doubles that JSON has no number for. */
+const UNBOUNDED: readonly unknown[] = ['NaN', 'Infinity', '-Infinity']
+
+const anyDouble = typed(readDouble, 'a number')
+
+/** Of a number that is too large JSON.parse makes an infinite one, which was not sent. */
+function decodeDouble(value: unknown, pointer: string, problems: Problem[]): unknown {
+  const number = anyDouble(value, pointer, problems)
+  if (number === undefined || Number.isFinite(number) || UNBOUNDED.includes(value)) return number
+  problems.push({ pointer, message: 'the number is beyond the largest that is read, some 1.8e308' })
+  return undefined
+}
+
 function readDouble(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string') return undefined
-  if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return Number(value)
+  if (UNBOUNDED.includes(value)) return Number(value)
   return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value) ? Number(value) : undefined
 }
 
