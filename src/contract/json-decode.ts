@@ -1,5 +1,6 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
 
+import { readBase64 } from '../text/base64.ts'
 import { isObject, setOwn } from '../text/json-object.ts'
 import { nearest } from '../text/names.ts'
 import { below, type Problem } from '../text/pointer.ts'
@@ -186,7 +187,7 @@ function scalarDecoder(scalar: Scalar): Decode {
     case 'bool':
       return typed((value) => (typeof value === 'boolean' ? value : undefined), 'true or false')
     case 'bytes':
-      return typed(readBase64, 'a base64 string')
+      return typed(readBytes, 'a base64 string')
     case 'double':
     case 'float':
       return decodeDouble
@@ -265,11 +266,9 @@ function readDouble(value: unknown): number | undefined {
   return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value) ? Number(value) : undefined
 }
 
-function readBase64(value: unknown): Uint8Array | undefined {
-  // Both alphabets, padded or not, as the proto3 JSON mapping asks of readers.
-  if (typeof value !== 'string' || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(value)) return undefined
-  if (value.replace(/=+$/, '').length % 4 === 1) return undefined
-  return new Uint8Array(Buffer.from(value, 'base64'))
+function readBytes(value: unknown): Uint8Array | undefined {
+  const bytes = typeof value === 'string' ? readBase64(value) : undefined
+  return bytes && new Uint8Array(bytes)
 }
 
 const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/

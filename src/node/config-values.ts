@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { hubAddress, MAX_ADDRESS_LENGTH } from '../link/hub-address.ts'
+import { readBase64 } from '../text/base64.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
 import { isObject, setOwn } from '../text/json-object.ts'
 import { readSize, writeSize } from '../text/sizes.ts'
@@ -258,8 +259,8 @@ function metadataItem(item: unknown): NodeMetadataItem | undefined {
   if (typeof item === 'bigint') return { intValue: item }
   if (typeof item === 'number') return { doubleValue: item }
   if (isObject(item) && Object.keys(item).length === 1 && typeof item.bytesValue === 'string') {
-    const base64 = item.bytesValue
-    return /^[A-Za-z0-9+/]*={0,2}$/.test(base64) ? { bytesValue: Buffer.from(base64, 'base64') } : undefined
+    const bytesValue = readBase64(item.bytesValue)
+    return bytesValue && { bytesValue }
   }
   return undefined
 }

@@ -212,6 +212,13 @@ test('metadata keeps the types of its values', () => {
   })
 })
 
+test.each(['QUJDR', 'A', 'A===', '*'])('of metadata, bytes written %s are none', (text) => {
+  const flags = { 'node-metadata': `{seal: {bytesValue: "${text}"}}` }
+  expect(problemsOf({ flags })).toEqual([
+    '--node-metadata: node.metadata: seal must be text, a number, true or false, or {bytesValue: BASE64}',
+  ])
+})
+
 test('metadata in a flag keeps them too, and any key', () => {
   const flags = { 'node-metadata': '{b: -9223372036854775808, f: 1.0, __proto__: 7}' }
   const items = loadConfig({ flags }).config['node.metadata']
@@ -307,6 +314,7 @@ describe('a hub of several servers', () => {
     ['name: h', 'natsServers: [nats://a:4222, "nats://b:70000"]', 'number 2: an address of a NATS server'],
     ['name: h', 'natsServers: ["nats://a/x"]', 'number 1: an address of a NATS server'],
     ['name: h', 'natsServers: ["nats://u:%zz@a"]', 'number 1: an address of a NATS server'],
+    ['name: h', 'natsServers: ["nats://:p@a"]', 'number 1: an address of a NATS server'],
     ['name: h', 'natsServers: ["nats://u:p@a", "nats://b"]', 'the same user and password'],
     ['name: h', 'natsServers: {}', 'must be a list of addresses'],
     [

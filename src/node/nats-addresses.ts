@@ -45,7 +45,8 @@ export function natsServersOf(texts: readonly string[]): NatsServers {
 function addressOf(text: string): URL | undefined {
   if (!/^(nats|tls):\/\/[^\s/?#]+\/?$/.test(text) || !URL.canParse(text)) return undefined
   const address = new URL(text)
-  if (address.hostname === '') return undefined
+  // NATS knows no password without a user.
+  if (address.hostname === '' || (address.username === '' && address.password !== '')) return undefined
   return hasText(address.username) && hasText(address.password) ? address : undefined
 }
 
