@@ -24,7 +24,7 @@ import type { Reading } from '../telemetry/reading.ts'
 import type { NumberedLine, RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { notOn, planCapture, streamCapture } from './capture-stream.ts'
-import { fitting, PastLines } from './past-lines.ts'
+import { fitting, PastLines, withMissing } from './past-lines.ts'
 import { logMessageView } from './pipelines-view.ts'
 import { sendLast, TelemetryFollowers } from './telemetry-followers.ts'
 
@@ -162,7 +162,7 @@ export class HostedRun {
         // Before the first there may be fewer than were asked for.
         const expected = from === begin ? (lines[0]?.n ?? next) : from
         from = next
-        await past.send(withNotices(lines, expected, next))
+        await past.send(withMissing(lines, expected, next))
       } else {
         const some = fitting(rest)
         if (some.length === rest.length) {
@@ -257,23 +257,4 @@ function runEnded(more = ''): ServiceError {
 function droppedNotice(count: number): LogStreamMessages {
   const message = `${count} lines were dropped: the follower reads too slowly`
   return { messages: [{ timestamp: new Date(), level: 'WARN', component: '', message, fields: {} }] }
-}
-
-/** The lines of a log from number `from` to the one before `next`, with a notice in the place of those that are missing. */
-function withNotices(lines: readonly NumberedLine[], from: number, next: number): readonly LogLine[] {
-  if (lines.length === next - from) return lines
-  const told: LogLine[] = []
-  let expected = from
-  for (const line of lines) {
-    if (line.n > expected) told.push(missingNotice(line.n - expected))
-    told.push(line)
-    expected = line.n + 1
-  }
-  if (next > expected) told.push(missingNotice(next - expected))
-  return told
-}
-
-function missingNotice(count: number): LogLine {
-  const message = `${count} lines are missing: the log does not keep them any longer, or the disk did not take them`
-  return { timestamp: Date.now(), level: 'WARN', component: '', message, fields: {} }
 }

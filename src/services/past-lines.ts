@@ -2,6 +2,7 @@
 import type { Sink } from '../contract/handlers.ts'
 import type { LogStreamMessages } from '../contract/types.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
+import type { NumberedLine } from '../telemetry/run-log.ts'
 import { logMessageView } from './pipelines-view.ts'
 
 /** Past lines of one message, at most. */
@@ -24,6 +25,24 @@ function bytesOf({ component, message, fields }: LogLine): number {
   for (const [name, value] of Object.entries(fields))
     bytes += Buffer.byteLength(name) + Buffer.byteLength(String(value))
   return bytes
+}
+
+/** `lines`, of those from number `from` on and before `next`, with a line where others are missing that says how many. */
+export function withMissing(lines: readonly NumberedLine[], from: number, next: number): LogLine[] {
+  const told: LogLine[] = []
+  let expected = from
+  for (const line of lines) {
+    if (line.n > expected) told.push(missingNotice(line.n - expected))
+    told.push(line)
+    expected = line.n + 1
+  }
+  if (next > expected) told.push(missingNotice(next - expected))
+  return told
+}
+
+function missingNotice(count: number): LogLine {
+  const message = `${count} lines are missing: the log does not keep them any longer, or the disk did not take them`
+  return { timestamp: Date.now(), level: 'WARN', component: '', message, fields: {} }
 }
 
 /** Sends lines to one caller as fast as it takes them; takes the sink's `onDrain` meanwhile. */

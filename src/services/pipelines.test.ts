@@ -1,6 +1,6 @@
 /** The pipelines service on a real store and a simulated clock; runs are scripted, so that every moment of them can be held. */
 
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -1459,6 +1459,30 @@ describe('runs', () => {
     expect(missing).toBeGreaterThan(100)
     const rest = told.map(Number).filter((_, i) => i !== at)
     expect(rest).toEqual(Array.from({ length: 6_000 - missing }, (_, i) => (i < at ? i : i + missing)))
+  })
+
+  test('lines that the disk did not take are counted in their place, also among the first that are sent', async () => {
+    const { id } = await create()
+    const runId = await start(id)
+    pool.last.log(Array.from({ length: 2_200 }, (_, i) => line(`${i}`)))
+    pool.last.end({ outcome: 'STOPPED' })
+    await settled()
+    const read = async () => {
+      const sink = new CollectingSink<LogStreamMessages>()
+      await service.handlers.openLogStream({ nodeId, runId, options: { lines: 5_000n } }, call, sink)
+      return sink.messages.flatMap(({ messages }) => messages.map(({ message }) => message))
+    }
+    // All of it is on the disk then.
+    await read()
+    const path = join(directory, 'logs', `${runId}.jsonl`)
+    const isLost = (text: string) => /"message":"(1[0-9]|21[0-9][0-9])"/.test(text)
+    const kept = readFileSync(path, 'utf8').split('\n')
+    writeFileSync(path, kept.filter((text) => !isLost(text)).join('\n'))
+    const told = await read()
+    const at = told.indexOf('0')
+    expect(told[at + 10]).toMatch(/^10 lines are missing: /)
+    expect(told[at + 11]).toBe('20')
+    expect(told.slice(-3)).toMatchObject(['2099', expect.stringMatching(/^100 lines are missing: /), expect.anything()])
   })
 
   test('of several lines at once that a filter stops the run for, the first is told', async () => {

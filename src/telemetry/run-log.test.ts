@@ -1,5 +1,14 @@
 /** The log of a run: in memory, in its files, and read while it grows. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -177,6 +186,23 @@ test('a log that an earlier process has left is read and goes on behind its last
   expect(readdirSync(directory)).toEqual([])
 })
 
+test('a log whose last lines are followed by what is none goes on behind them, wherever they lie', async () => {
+  const path = join(directory, 'run.jsonl')
+  const text = lines(0, 3_000)
+    .map((each, n) => `${JSON.stringify({ n, ...each })}\n`)
+    .join('')
+  // What a power failure may leave of lines that were not on the disk yet; the last line is cut by where a piece of 256 KiB begins.
+  for (const bytes of [100_000, (256 << 10) - 50, (256 << 10) + 50, 1_000_000]) {
+    writeFileSync(path, text + '\0'.repeat(bytes))
+    const log = RunLog.stored(options({ bytes: 8 << 20 }))
+    await log.opened
+    expect(log.next).toBe(3_000)
+    log.append(lines(3_000, 3_001))
+    await log.settle()
+    expect(numbers(await readFrom(log, 0))).toEqual(range(0, 3_001))
+  }
+})
+
 test('what the disk does not take stays in memory, and is told once', async () => {
   const told: string[] = []
   writeFileSync(join(directory, 'file'), '')
@@ -191,4 +217,22 @@ test('what the disk does not take stays in memory, and is told once', async () =
   await log.settle()
   expect(told).toEqual(['3 ENOTDIR'])
   expect(numbers(log.inMemory(0) ?? [])).toEqual([0, 1, 2, 3])
+})
+
+test('what the disk did not take for a while is had from memory, in its place', async () => {
+  const path = join(directory, 'run.jsonl')
+  let lost = 0
+  const log = new RunLog({ ...options({ capacity: 50 }), onLost: (count) => (lost += count) })
+  log.append(lines(0, 40))
+  await log.written()
+  renameSync(path, `${path}.away`)
+  mkdirSync(path)
+  log.append(lines(40, 60))
+  await log.written()
+  rmdirSync(path)
+  renameSync(`${path}.away`, path)
+  log.append(lines(60, 70))
+  await log.written()
+  expect(lost).toBe(20)
+  expect(numbers(await readFrom(log, 0))).toEqual(range(0, 70))
 })

@@ -76,6 +76,10 @@ export class RunLog {
     return this.#next
   }
 
+  get #firstInMemory(): number {
+    return this.#next - this.#ring.length
+  }
+
   /** Takes lines in order and tells them. */
   append(lines: readonly LogLine[]): void {
     if (lines.length === 0) return
@@ -93,27 +97,30 @@ export class RunLog {
 
   /** The lines from number `from` on, when all that come then are in memory; undefined when the file has to be asked. */
   inMemory(from: number): LogLine[] | undefined {
-    const first = this.#next - this.#ring.length
+    const first = this.#firstInMemory
     if (from < first) return undefined
     return [...this.#ring.slice(this.#start), ...this.#ring.slice(0, this.#start)].slice(from - first)
   }
 
   /**
    * Some of the lines from number `from` on, the first that are in the files, and the number after the last of them: the files may have fewer
-   * than were logged. Read on until `inMemory` has the rest.
+   * than were logged. What is in memory is left out, as that is whole. Read on until `inMemory` has the rest.
    */
   async stored(from: number): Promise<{ lines: NumberedLine[]; next: number }> {
-    const inMemory = this.#next - this.#ring.length
+    const before = this.#firstInMemory
     return await this.#file.read(async (files) => {
       for (let index = LOG_FILES - 1; index >= 0; index--) {
         // Where the next file begins at the number wanted or before it, this one has nothing.
         const after = index === 0 ? undefined : await firstLine(files, index - 1)
         if (after !== undefined && after.n <= from) continue
-        const lines = await linesFrom(files, index, from)
+        const found = await linesFrom(files, index, from)
+        if (found.length === 0) continue
+        const inMemory = this.#firstInMemory
+        const lines = found.filter(({ n }) => n < inMemory)
         const last = lines.at(-1)
-        if (last !== undefined) return { lines, next: last.n + 1 }
+        return { lines, next: last === undefined ? Math.max(inMemory, from) : last.n + 1 }
       }
-      return { lines: [], next: Math.max(inMemory, from) }
+      return { lines: [], next: Math.max(before, from) }
     })
   }
 
@@ -146,9 +153,11 @@ export class RunLog {
   #open(): Promise<void> {
     return this.#file.read(async (files) => {
       for (let index = 0; index < LOG_FILES; index++) {
-        for (let at = await files.bytes(index); at > 0; ) {
-          at = Math.max(0, at - SEARCHED_BYTES)
-          const last = numbered((await files.piece(index, at, SEARCHED_BYTES)).lines).at(-1)
+        const end = await files.bytes(index)
+        // Each time to the end: a line that is cut where a piece begins is in none.
+        for (let at = end, bytes = SEARCHED_BYTES; at > 0; bytes *= 2) {
+          at = Math.max(0, end - bytes)
+          const last = numbered((await files.piece(index, at, bytes)).lines).at(-1)
           if (last === undefined) continue
           this.#next = last.n + 1
           return
