@@ -135,10 +135,10 @@ struct Send {
     counters[kSendErrno] = error;
   }
 
-  /** The network has reported an error of an earlier datagram (errno). */
-  void reported() {
+  /** The network has reported an error of an earlier datagram. */
+  void reported(int error) {
     counters[kSocketErrors]++;
-    counters[kSocketErrno] = errno;
+    counters[kSocketErrno] = error;
   }
 
   /** Why a packet has no address to be sent to. */
@@ -190,8 +190,13 @@ struct Send {
       }
     }
     bool fromAny = false;
+    bool doubted = false;
     for (;;) {
       const ssize_t sent = sendmsg(socket.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (doubted && (sent >= 0 || errno != EMSGSIZE)) {
+        reported(EMSGSIZE);
+        doubted = false;
+      }
       if (sent >= 0) {
         if (fromAny) socket.answers->forget(memory.remoteOf(it.handle));
         return Sent::yes;
@@ -204,8 +209,12 @@ struct Send {
         fromAny = true;
         continue;
       }
+      if (!doubted && mayBeOld()) {
+        doubted = true;
+        continue;
+      }
       if (!leftover() || retried) return refused(errno);
-      reported();
+      reported(errno);
       retried = true;
     }
   }
@@ -219,11 +228,13 @@ struct Send {
     return errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH || errno == EHOSTDOWN || errno == EACCES ||
            errno == ENONET || errno == ENOPROTOOPT || errno == EPROTO;
   }
+  /** A router may have found an earlier datagram too long, which is told once as well: what the kernel says of this one it says again. */
+  bool mayBeOld() const { return socket.connected && errno == EMSGSIZE; }
 
   /** Sends packets [from, from+count) singly; how many were consumed. Fewer: the kernel's buffer is full. */
   size_t singly(size_t from, size_t count, bool retried) {
     for (size_t i = 0; i < count; i++) {
-      const Sent sent = single(from + i, retried);
+      const Sent sent = single(from + i, retried && i == 0);
       if (sent == Sent::blocked) {
         counters[kSendBlocked]++;
         return i;
@@ -244,10 +255,15 @@ struct Send {
       while (next + ready < groups && ready < kMaxMessages && message(ready, state.groups[next + ready])) ready++;
       size_t sent = 0;
       bool retried = false;
+      bool doubted = false;
       bool stripped = false;
       while (sent < ready) {
         const int result = sendMessages(socket.fd, &state.messages[sent], static_cast<unsigned>(ready - sent),
                                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (doubted && (result > 0 || errno != EMSGSIZE)) {
+          reported(EMSGSIZE);
+          doubted = false;
+        }
         if (result > 0) {
           if (stripped) forget(state.groups[next + sent]);
           stripped = false;
@@ -265,8 +281,12 @@ struct Send {
           stripped = true;
           continue;
         }
+        if (!doubted && mayBeOld()) {
+          doubted = true;
+          continue;
+        }
         if (leftover() && !retried) {
-          reported();
+          reported(errno);
           retried = true;
           continue;
         }
@@ -282,6 +302,7 @@ struct Send {
         }
         sent++;
         retried = false;
+        doubted = false;
         stripped = false;
       }
       next += ready;
