@@ -39,13 +39,12 @@ export class HalfClosed {
   /** Closes those to which nothing has been sent for a while. */
   private closeFinished(): void {
     const { connections, clock, timer } = this
-    let next = Number.POSITIVE_INFINITY
-    for (let i = connections.length - 1; i >= 0; i--) {
-      const connection = connections[i] as Connection
-      const due = connection.since + MAX_HALF_CLOSED_NS
-      if (due <= clock.now) this.close(connection)
-      else next = Math.min(next, due)
+    for (const connection of connections.filter(({ since }) => since + MAX_HALF_CLOSED_NS <= clock.now)) {
+      // Its end may have been that of others, of which bytes were on their way there.
+      if (connections.includes(connection)) this.close(connection)
     }
+    let next = Number.POSITIVE_INFINITY
+    for (const { since } of connections) next = Math.min(next, since + MAX_HALF_CLOSED_NS)
     if (next < Number.POSITIVE_INFINITY) timer.at(next)
   }
 }
