@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -35,7 +35,7 @@ async function balanced(run: TestRun, pipeline: Pipeline): Promise<Record<string
   return run.metrics()
 }
 
-async function client(port: number, options: { allowHalfOpen?: boolean } = {}): Promise<Socket> {
+async function client(port: number, options: Partial<TcpNetConnectOpts> = {}): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', ...options })
   socket.on('error', () => {})
   closing.push(() => socket.destroy())
@@ -94,8 +94,8 @@ afterEach(async () => {
 })
 afterAll(() => pool.close())
 
-const echo = (application_facing = true): Pipeline => ({
-  tcp: { tcp: { listen_address: '127.0.0.1:0', application_facing, output: 'in', input: 'out' } },
+const echo = (application_facing = true, listen_address = '127.0.0.1:0'): Pipeline => ({
+  tcp: { tcp: { listen_address, application_facing, output: 'in', input: 'out' } },
   loop: { observer: { input: 'in', output: 'out' } },
 })
 
@@ -129,6 +129,28 @@ describe('a stream', () => {
     socket.destroy()
     const { tcp } = await balanced(run, echo())
     expect(tcp).toMatchObject({ send_queue_drops: 0, unsent_packets: 0 })
+  })
+
+  it('comes back to its writer, also from one port to two addresses of the machine', async () => {
+    const pipeline = echo(true, '0.0.0.0:0')
+    const run = await start(pipeline)
+    const port = run.port('tcp')
+    const localAddress = '127.0.0.1'
+    const one = await client(port, { localAddress })
+    const other = await client(port, { localAddress, localPort: one.localPort as number, host: '127.0.0.2' })
+    const heard = new Map([one, other].map((socket) => [socket, '']))
+    for (const socket of heard.keys())
+      socket.on('data', (data) => heard.set(socket, `${heard.get(socket)}${data.toString()}`))
+    one.write('the one')
+    other.write('the other')
+    const answers = () => [...heard.values()]
+    await until(() => answers().join('').length === 16, 'both answers')
+    expect(answers()).toEqual(['the one', 'the other'])
+    one.resetAndDestroy()
+    await until(() => run.metrics().tcp.connections === 1, 'the end of the one')
+    other.write(' again')
+    await until(() => answers()[1] === 'the other again', 'an answer to the one that is left')
+    await balanced(run, pipeline)
   })
 
   it('is answered after its writer has finished', async () => {

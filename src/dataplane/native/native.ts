@@ -40,10 +40,12 @@ export interface PacketMemory {
 }
 
 /**
- * A remote address record: u8 family (0 none, 4, 6), u8 reserved, u16 port (host order), u32 scope id (host order),
- * 16 address bytes (IPv4 uses the first 4), i32 stream and i32 number in it where a connection was read (0 else). Host order means a Uint16Array view reads it.
+ * A remote address record: u8 family (0 none, 4, 6), u8 ordinal among the connections of a listener that have this address (`ORDINAL_BYTE`; 0 of the first
+ * and elsewhere), u16 port (host order), u32 scope id (host order), 16 address bytes (IPv4 uses the first 4), i32 stream and i32 number in it where a
+ * connection was read (0 else). Host order means a Uint16Array view reads it.
  */
 export const REMOTE_BYTES = 32
+export const ORDINAL_BYTE = 1
 
 /** Longest train of datagrams that UDP_GRO brings in one piece, bytes. */
 export const TRAIN_BYTES = 65536

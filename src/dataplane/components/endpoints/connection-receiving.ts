@@ -4,6 +4,7 @@ import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import type { ConnectionIo } from '../../engine/io.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Timer } from '../../engine/timers.ts'
+import { ORDINAL_BYTE, REMOTE_BYTES } from '../../native/native.ts'
 import {
   type Connection,
   type ConnectionContext,
@@ -69,8 +70,11 @@ export class ConnectionReceiving {
     const count = io.receive(received, room)
     if (count > 0) {
       metrics.received_packets.add(count)
-      const { client, stream: numbers } = connection
+      const { client, ordinal, stream: numbers } = connection
       for (let i = 0; i < count; i++) packets.client[received.handles[i]] = client
+      if (ordinal > 0) {
+        for (let i = 0; i < count; i++) packets.remote[received.handles[i] * REMOTE_BYTES + ORDINAL_BYTE] = ordinal
+      }
       if (numbers) {
         for (let i = 0; i < count; i++) packets.setStream(received.handles[i], numbers.id, (numbers.read + i) | 0)
         numbers.read = (numbers.read + count) | 0

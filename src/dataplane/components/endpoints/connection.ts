@@ -27,6 +27,8 @@ export class Connection {
   half = false
   /** Client id that received packets carry, -1 for none. */
   client = -1
+  /** Among those with its address, at a TCP listener: received packets carry it. */
+  ordinal = 0
   /** What is received from it, where that is numbered. */
   stream: Stream | null = null
   /** Among those with something to send at the end of the breath. */

@@ -4,6 +4,7 @@ import { remoteRecord } from '../../engine/address.ts'
 import type { ConnectionIo } from '../../engine/io.ts'
 import { Packets } from '../../engine/packets.ts'
 import { Random } from '../../engine/random.ts'
+import { ORDINAL_BYTE, REMOTE_BYTES } from '../../native/native.ts'
 import { Connection } from './connection.ts'
 import { SendQueue } from './send-queue.ts'
 import { TcpPeers } from './tcp-peers.ts'
@@ -47,6 +48,25 @@ describe('peers of a TCP listener', () => {
       expect(peers.of(packetTo(3))).toBe(again)
     },
   )
+
+  it('that have one address are told apart by their ordinals, of which there are 256', () => {
+    const peers = new TcpPeers(packets, false)
+    const all = Array.from({ length: 256 }, () => connection(1))
+    expect(all.map((each) => peers.add(each))).toEqual(all.map(() => true))
+    expect(all.map(({ ordinal }) => ordinal)).toEqual(all.map((_, i) => i))
+    expect(peers.add(connection(1))).toBe(false)
+    const toOrdinal = (ordinal: number) => {
+      const packet = packetTo(1)
+      packets.remote[packet * REMOTE_BYTES + ORDINAL_BYTE] = ordinal
+      return peers.of(packet)
+    }
+    expect(all.map((_, ordinal) => toOrdinal(ordinal))).toEqual(all)
+    peers.remove(all[7] as Connection)
+    expect(toOrdinal(7)).toBe(null)
+    const fresh = connection(1)
+    expect(peers.add(fresh)).toBe(true)
+    expect([toOrdinal(7), toOrdinal(8)]).toEqual([fresh, all[8]])
+  })
 
   it('are the right ones after thousands have come and gone', () => {
     const random = new Random(1)

@@ -1,10 +1,13 @@
 /** The connections of a TCP listener by the address of their other end, which is how packets name theirs. */
+import type { ConnectionIo } from '../../engine/io.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { REMOTE_BYTES } from '../../native/native.ts'
+import { ORDINAL_BYTE, REMOTE_BYTES } from '../../native/native.ts'
 import type { Connection, Peers } from './connection.ts'
 
 /** Connections that are over and still known, so that what is meant for them goes to no other. */
 const MAX_FORMER = 1024
+/** The highest ordinal of a connection among those with its address: a byte of the records. */
+const MAX_ORDINAL = 255
 
 /** A connection, or where one was, in the chain of those with its hash. */
 interface Entry {
@@ -28,16 +31,23 @@ export class TcpPeers implements Peers {
     this.foreign = foreign
   }
 
+  /** Somebody may come from one port to several addresses of this machine: the ordinals tell such connections apart. */
   add(connection: Connection): boolean {
-    const record = connection.io?.record as Int32Array
-    const known = this.find(record)
+    const record = (connection.io as ConnectionIo).record.slice()
+    let known = this.find(record)
+    while (known?.connection && connection.ordinal < MAX_ORDINAL) {
+      connection.ordinal++
+      new Uint8Array(record.buffer)[ORDINAL_BYTE] = connection.ordinal
+      known = this.find(record)
+    }
+    if (known?.connection) return false
     if (known) {
       known.connection = connection
       const at = this.former.indexOf(known)
       if (at >= 0) this.former.splice(at, 1)
     } else {
       const hash = hashOf(record)
-      this.chains.set(hash, { record: record.slice(), connection, next: this.chains.get(hash) ?? null })
+      this.chains.set(hash, { record, connection, next: this.chains.get(hash) ?? null })
     }
     this.connections.push(connection)
     return true
@@ -93,7 +103,7 @@ function hashOf(record: Int32Array): number {
   return (hash ^ (hash >>> 16)) & 0x3fffffff
 }
 
-/** Family, port, scope and address; what follows has no meaning. */
+/** Family, ordinal, port, scope and address; what follows has no meaning. */
 function isSame(left: Int32Array, right: Int32Array): boolean {
   for (let i = 0; i < 6; i++) if (left[i] !== right[i]) return false
   return true
