@@ -76,12 +76,13 @@ const pipeline = {
   zone: { udp: { remote_address: `[${FAR_LINK}%cable]:9000`, input: 'g', output: 'g2' } },
   zoned: { peer_writer: { remote_address: `[${FAR_LINK}%cable]:9000`, input: 'h', output: 'h1' } },
   addressed: { udp: { local_address: '[::]:7006', input: 'h1', output: 'h2' } },
-  join: { flow_combiner: { inputs: ['a2', 'b2', 'c2', 'd2', 'e2', 'f2', 'g2', 'h2', 'i2'], output: 'all' } },
+  listener: { tcp: { listen_address: `[${NEAR_LINK}%cable]:7007`, application_facing: true, output: 'k2' } },
+  join: { flow_combiner: { inputs: ['a2', 'b2', 'c2', 'd2', 'e2', 'f2', 'g2', 'h2', 'i2', 'k2'], output: 'all' } },
   sink: { traffic_sink: { input: 'all' } },
 }
 const SOCKETS = ['any', 'fixed', 'free', 'remote', 'local', 'group', 'routed', 'zone', 'addressed']
 /** Those that follow it with a line in the log. */
-const FOLLOWING = SOCKETS.filter((socket) => socket !== 'addressed')
+const FOLLOWING = [...SOCKETS.filter((socket) => socket !== 'addressed'), 'listener']
 const log = []
 const { figure, end } = await startBuilt(pipeline, ({ component, message }) => log.push(`${component}: ${message}`))
 const metric = (name) => Object.fromEntries(SOCKETS.map((socket) => [socket, figure(socket, name)]))
@@ -89,7 +90,7 @@ const received = () => metric('received_packets')
 const until = waiting(() => `${JSON.stringify(received())}; ${log.join('\n')}`)
 const talker = dgram.createSocket('udp4')
 const said = (text) =>
-  SOCKETS.filter((socket) => log.some((line) => line.startsWith(`${socket}: `) && line.includes(text)))
+  FOLLOWING.filter((socket) => log.some((line) => line.startsWith(`${socket}: `) && line.includes(text)))
 
 /** Sends until every socket has heard something again. */
 async function heard(what) {
@@ -118,6 +119,9 @@ await heard('everything is heard after the interface was replaced')
 
 const later = metric('local_port')
 const held = native.openDescriptors() - first
+const dial = `require('node:net').connect(7007, '${NEAR_LINK}%cable').end('hello')`
+execFileSync('ip', inFar(process.execPath, '-e', dial), { stdio: ['ignore', 'ignore', 'inherit'] })
+await until('a connection has come', () => figure('listener', 'received_packets') === 1)
 const { ended, descriptors } = await end()
 talker.close()
 console.log(

@@ -434,6 +434,14 @@ describe('a stream', () => {
     }).catch((error: Error) => error)
     expect(run).toMatchObject({ message: expect.stringMatching(/"tcp" \(tcp\).*EADDRINUSE.*ss -ltnp/) })
   })
+
+  it.each([
+    ['[fe80::1%no-such-one]:0', /"tcp" \(tcp\): there is no network interface "no-such-one"/],
+    ['[fe80::1]:0', /"tcp" \(tcp\).*name its network interface in the address/],
+  ])('at %s is refused with what to do', async (listen_address, message) => {
+    const run = startRun(pool, { tcp: { tcp: { listen_address, output: 'a' } }, end: { traffic_sink: { input: 'a' } } })
+    await expect(run).rejects.toThrow(message)
+  })
 })
 
 describe('frames', () => {

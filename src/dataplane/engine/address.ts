@@ -77,6 +77,11 @@ export function isAnyAddress(address: string): boolean {
   return address === '::' || ipv6Bytes(address).every((byte) => byte === 0)
 }
 
+/** Whether an IPv6 address is of fe80::/10; false also for one of IPv4. */
+export function isLinkLocal(address: string): boolean {
+  return address.includes(':') && (Number.parseInt(address, 16) & 0xffc0) === 0xfe80
+}
+
 /** The zone of an IPv6 address: `eth0` of `fe80::1%eth0`, '' where it names none. */
 export function zoneOf(address: string): string {
   const percent = address.indexOf('%')

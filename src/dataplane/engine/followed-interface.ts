@@ -2,20 +2,28 @@
 import { networkInterfaces } from 'node:os'
 import { isIPv4 } from '../../text/ip-family.ts'
 import { native } from '../native/native.ts'
-import { formatSocketAddress, zoneOf } from './address.ts'
+import { formatSocketAddress, isLinkLocal, zoneOf } from './address.ts'
+import type { FollowedInterface } from './interface-socket.ts'
 import type { SocketAddress, UdpOptions } from './io.ts'
 
 /**
  * The kernel's number of the interface that an address is on, 0 where it names none. A zone may be the number itself (RFC 4007, section 11.2).
  * Throws ENODEV when there is none of that name.
  */
-export function scopeOf(address: SocketAddress): number {
+export function scopeOf(address: Pick<SocketAddress, 'address' | 'port'>): number {
   const zone = zoneOf(address.address)
   if (zone === '') return 0
   const scope = indexOf(zone) || (/^\d{1,9}$/.test(zone) ? Number(zone) : 0)
   if (scope !== 0) return scope
   const message = `there is no network interface "${zone}", which the address ${formatSocketAddress(address)} names: make it first, or correct the address (ip link lists those there are)`
   throw Object.assign(new Error(message), { code: 'ENODEV' })
+}
+
+/** The interface that an address of one link names, by its name; undefined: it is no such address. Throws as `scopeOf` does. */
+export function linkOf(address: Pick<SocketAddress, 'address' | 'port'>): FollowedInterface | undefined {
+  const index = scopeOf(address)
+  const name = nameOf(address.address)
+  return name !== undefined && isLinkLocal(address.address) ? { name, index } : undefined
 }
 
 /** The interface that the zone of one of the socket's own two addresses names: the kernel binds the socket to it. */

@@ -1,10 +1,14 @@
 /** What a socket or device that could not be opened says to people: besides the system's word, why and what to do. */
 import type { TunOpenOptions } from '../native/socket-calls.ts'
-import type { ConnectionOptions, SocketAddress, UdpOptions } from './io.ts'
+import { isLinkLocal } from './address.ts'
+import type { ConnectionOptions, UdpOptions } from './io.ts'
 
 const LOW_PORT =
   'ports below net.ipv4.ip_unprivileged_port_start (1024) need the capability CAP_NET_BIND_SERVICE: run as root, grant it, or choose a higher port'
 const LINK_LOCAL = 'a link-local address (fe80::) is of one link: name its network interface in the field interface'
+
+const LINK_LOCAL_TCP =
+  'a link-local address (fe80::) is of one link: name its network interface in the address, as [fe80::1%eth0]:5000'
 
 const FAR_FROM_OWN =
   'nothing is sent there from the address that the socket is bound to: leave that out, or choose one on the way to the peer'
@@ -19,21 +23,16 @@ export function udpFault(error: unknown, options: UdpOptions): unknown {
     'bind EACCES': LOW_PORT,
     'bind EADDRINUSE': 'another socket has the port (ss -lunp names it): stop that, or choose another port',
     'bind EADDRNOTAVAIL': 'the address is not of this machine (ip address lists those that are)',
-    'bind EINVAL': isLinkLocal(options.local) ? LINK_LOCAL : undefined,
+    'bind EINVAL': isLinkLocal(options.local?.address ?? '') ? LINK_LOCAL : undefined,
     'setsockopt SO_BINDTODEVICE ENODEV': `there is no interface of that name (ip link lists those there are): make it first, or correct ${name}`,
     'setsockopt SO_BINDTODEVICE EPERM': `binding to ${name} needs the capability CAP_NET_RAW: run as root or grant it`,
-    'connect EINVAL': isLinkLocal(options.remote) ? LINK_LOCAL : FAR_FROM_OWN,
+    'connect EINVAL': isLinkLocal(options.remote?.address ?? '') ? LINK_LOCAL : FAR_FROM_OWN,
     'connect ENETUNREACH': 'no route leads there (ip route)',
     'setsockopt IP_ADD_MEMBERSHIP ENODEV': NO_WAY_TO_GROUP,
     'setsockopt IPV6_JOIN_GROUP ENODEV': NO_WAY_TO_GROUP,
     'connect EACCES': 'the address is a broadcast or forbidden one: choose another',
   }
   return cured(error, cures[`${syscall} ${code}`])
-}
-
-/** Of fe80::/10. */
-function isLinkLocal(address: SocketAddress | undefined): boolean {
-  return address?.family === 6 && (Number.parseInt(address.address, 16) & 0xffc0) === 0xfe80
 }
 
 /** `error` of listening or connecting, with the cure where there is one. */
@@ -48,7 +47,8 @@ const TCP_CURES: Readonly<Record<string, string>> = {
   'bind EACCES': LOW_PORT,
   'bind EADDRINUSE': 'another socket has the port (ss -ltnp names it): stop that, or choose another port',
   'bind EADDRNOTAVAIL': 'the address is not of this machine (ip address lists those that are)',
-  'bind EINVAL': 'a link-local address (fe80::) is of one link, which these sockets cannot be told: choose another',
+  'bind EINVAL': LINK_LOCAL_TCP,
+  'connect EINVAL': LINK_LOCAL_TCP,
   'connect ENETUNREACH': 'no route leads there (ip route)',
 }
 

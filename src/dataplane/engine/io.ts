@@ -116,6 +116,8 @@ export interface ListenerIo {
   accept(): ConnectionIo | null
   /** Whether `acceptable` is to be called. */
   accepting(on: boolean): void
+  /** There at an address of one link: looks whether its interface has been made anew, and listens there then; says so. */
+  follow?(log: Log): void
   close(): void
 }
 

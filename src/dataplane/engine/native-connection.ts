@@ -11,7 +11,7 @@ import type { NativeIoParts } from './native-packet-io.ts'
 const NO_ROOM = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'] as const
 
 /** What they need of the run's I/O. */
-interface ConnectionParts extends NativeIoParts {
+export interface ConnectionParts extends NativeIoParts {
   /** What was watched under `token` is closed. */
   forget(token: number): void
 }
@@ -84,14 +84,20 @@ export class NativeConnection implements ConnectionIo {
 
 export class NativeListener implements ListenerIo {
   readonly name: string
-  private readonly io: ConnectionParts
-  private readonly handle: number
-  private readonly token: number
-  private readonly next: () => NativeConnection | number
+  protected readonly io: ConnectionParts
+  protected handle: number
+  protected readonly token: number
+  private readonly next: (listener: number) => NativeConnection | number
   private open = true
 
-  /** `next` gives the next connection that waits, or a negative errno. */
-  constructor(io: ConnectionParts, handle: number, token: number, name: string, next: () => NativeConnection | number) {
+  /** `next` gives the next connection that waits at a listener, or a negative errno. */
+  constructor(
+    io: ConnectionParts,
+    handle: number,
+    token: number,
+    name: string,
+    next: (listener: number) => NativeConnection | number,
+  ) {
     this.io = io
     this.handle = handle
     this.token = token
@@ -100,7 +106,7 @@ export class NativeListener implements ListenerIo {
   }
 
   accept(): ConnectionIo | null {
-    const next = this.next()
+    const next = this.next(this.handle)
     if (typeof next !== 'number') return next
     const code = NO_ROOM.find((name) => next === -constants.errno[name])
     if (code !== undefined) throw Object.assign(new Error(`no connection can be accepted (${code})`), { code })

@@ -3,7 +3,7 @@ import { native } from '../native/native.ts'
 import type { TunOpenOptions } from '../native/socket-calls.ts'
 import { formatSocketAddress, remoteRecord, setScope, zoneOf } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
-import { interfaceOfGroup, interfaceOfZone, scopeOf } from './followed-interface.ts'
+import { interfaceOfGroup, interfaceOfZone, linkOf, scopeOf } from './followed-interface.ts'
 import { InterfaceSocket } from './interface-socket.ts'
 import type {
   ConnectionEvents,
@@ -17,6 +17,7 @@ import type {
   UdpOptions,
 } from './io.ts'
 import { connectionFault, tunFault, udpFault } from './io-faults.ts'
+import { LinkListener } from './link-listener.ts'
 import { NativeConnection, NativeListener } from './native-connection.ts'
 import { type NativeIoParts, NativePacketIo, UdpSocket } from './native-packet-io.ts'
 import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
@@ -242,20 +243,31 @@ export class NativeIo implements Io, NativeIoParts {
   }
 
   listen(options: ConnectionOptions, acceptable: () => void, events: ConnectionEvents): ListenerIo {
-    const handle = opened(
+    const { kind } = options
+    const link = kind === 'tcp' ? linkOf(options) : undefined
+    const handle = this.openListener(options)
+    const token = this.add(handle, { readable: acceptable, writable: acceptable })
+    const accept = (listener: number) => {
+      const accepted = native.listenerAccept(this.owner, listener)
+      return accepted < 0 ? accepted : this.connection(accepted, kind, events)
+    }
+    if (kind !== 'tcp') return new NativeListener(this, handle, token, options.name, accept)
+    const own = native.tcpAddress(handle)
+    const name = formatSocketAddress(own)
+    if (link === undefined) return new NativeListener(this, handle, token, name, accept)
+    const again = () => this.openListener({ ...options, port: own.port })
+    return new LinkListener(this, handle, token, name, accept, link, again)
+  }
+
+  private openListener(options: ConnectionOptions): number {
+    return opened(
       () => (options.kind === 'tcp' ? native.tcpListen(this.owner, options) : native.unixListen(this.owner, options)),
       (error) => connectionFault(error, options),
     )
-    const token = this.add(handle, { readable: acceptable, writable: acceptable })
-    const name = options.kind === 'tcp' ? formatSocketAddress(native.tcpAddress(handle)) : options.name
-    const accept = () => {
-      const accepted = native.listenerAccept(this.owner, handle)
-      return accepted < 0 ? accepted : this.connection(accepted, options.kind, events)
-    }
-    return new NativeListener(this, handle, token, name, accept)
   }
 
   connect(options: ConnectionOptions, events: ConnectionEvents): ConnectionIo {
+    if (options.kind === 'tcp') scopeOf(options)
     const handle = opened(
       () => (options.kind === 'tcp' ? native.tcpConnect(this.owner, options) : native.unixConnect(this.owner, options)),
       (error) => connectionFault(error, options),

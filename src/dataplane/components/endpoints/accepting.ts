@@ -3,6 +3,7 @@ import { NS_PER_MS } from '../../engine/clock.ts'
 import type { ConnectionEvents, ConnectionIo, ConnectionOptions, ListenerIo } from '../../engine/io.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { Connection, type ConnectionContext, type ConnectionOwner, type Peers } from './connection.ts'
+import { FOLLOW_NS } from './followed-record.ts'
 import type { SendQueue } from './send-queue.ts'
 
 /** Connections of one listener. */
@@ -39,6 +40,16 @@ export class Accepting {
     this.queue = queue
     this.acceptTimer = context.timer(() => this.listener.accepting(true))
     this.listener = context.io.listen(socket, () => this.accept(), events)
+    if (this.listener.follow) this.follow(context)
+  }
+
+  /** Has the listener follow its interface. */
+  private follow({ clock, log, timer }: ConnectionContext): void {
+    const look = timer(() => {
+      this.listener.follow?.(log)
+      look.at(clock.now + FOLLOW_NS)
+    })
+    look.at(clock.now + FOLLOW_NS)
   }
 
   /** What it listens at. */

@@ -1,0 +1,67 @@
+/** A TCP listener at an address of one link, whose network interface it follows: one made anew under the old name is another. */
+import { native } from '../native/native.ts'
+import type { FollowedInterface } from './interface-socket.ts'
+import type { Log } from './log.ts'
+import { type ConnectionParts, type NativeConnection, NativeListener } from './native-connection.ts'
+
+export class LinkListener extends NativeListener {
+  private readonly interface: string
+  /** The number of the interface that it listens on. */
+  private index: number
+  private readonly openAgain: () => number
+  /** There was no interface of that name when last looked. */
+  private gone = false
+  /** Listening on the new interface has failed, and the log says so. */
+  private refused = false
+
+  /** `openAgain` opens another, at the same address and port. */
+  constructor(
+    io: ConnectionParts,
+    handle: number,
+    token: number,
+    name: string,
+    next: (listener: number) => NativeConnection | number,
+    { name: link, index }: FollowedInterface,
+    openAgain: () => number,
+  ) {
+    super(io, handle, token, name, next)
+    this.interface = link
+    this.index = index
+    this.openAgain = openAgain
+  }
+
+  follow(log: Log): void {
+    const { interface: link, name } = this
+    const fields = { address: name, interface: link }
+    const present = native.interfaceIndex(link)
+    if (present === 0) {
+      const until = 'nobody can connect until there is one of that name again'
+      if (!this.gone) log('WARN', `interface ${link} is gone, on which ${name} is: ${until}`, fields)
+      this.gone = true
+      return
+    }
+    const replaced = this.index !== present
+    if (!replaced && !this.gone) return
+    try {
+      if (replaced) this.reopen(present)
+    } catch (error) {
+      // Its address may be on its way: the next look tries again.
+      if (!this.refused) log('WARN', `not listening on interface ${link} yet: ${(error as Error).message}`, fields)
+      this.refused = true
+      return
+    }
+    this.gone = false
+    this.refused = false
+    const why = replaced ? 'is another than before' : 'is there again'
+    log('INFO', `listens at ${name} again: interface ${link} ${why}`, fields)
+  }
+
+  private reopen(index: number): void {
+    const { io, handle, token } = this
+    const fresh = this.openAgain()
+    native.pollerAdd(io.poller, fresh, token)
+    native.close(handle)
+    this.handle = fresh
+    this.index = index
+  }
+}
