@@ -32,26 +32,34 @@ export class RunningCommand {
   /** Its exit code once it has ended; 128 and the number of the signal that ended it, as shells tell it. */
   readonly ended: Promise<number>
   private readonly child: ChildProcess
+  private readonly complain: (text: string) => void
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcess, complain: (text: string) => void) {
     this.child = child
-    this.ended = once(child, 'exit').then(([code, signal]: (number | NodeJS.Signals | null)[]) =>
-      signal === null ? Number(code) : 128 + constants.signals[signal as NodeJS.Signals],
-    )
+    this.complain = complain
+    // Not by `once` of node:events, which an error ends too: a signal that cannot be sent is one.
+    this.ended = new Promise((resolve) => {
+      child.once('exit', (code, signal) => resolve(signal === null ? Number(code) : 128 + constants.signals[signal]))
+    })
     for (const name of PASSED_ON) {
       process.on(name, () => {
-        if (!(FROM_TERMINAL.has(name) && isInForeground())) child.kill(name)
+        if (!(FROM_TERMINAL.has(name) && isInForeground())) this.send(name)
       })
     }
   }
 
-  /** Starts `program` with `variables` beside what is in the environment. Throws a Failure where that cannot be. */
-  static async start([program, ...args]: readonly string[], variables: Record<string, string>) {
+  /**
+   * Starts `program` with `variables` beside what is in the environment. Throws a Failure where that cannot be. `complain` is told of each signal
+   * that it cannot be sent.
+   */
+  static async start(
+    [program, ...args]: readonly string[],
+    variables: Record<string, string>,
+    complain: (text: string) => void,
+  ) {
     try {
       const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...variables } })
-      const command = new RunningCommand(child)
-      // That it never ends is of no interest where it never began.
-      command.ended.catch(() => {})
+      const command = new RunningCommand(child, complain)
       await once(child, 'spawn')
       return command
     } catch (error) {
@@ -61,7 +69,19 @@ export class RunningCommand {
 
   /** Asks it to end (SIGTERM). */
   stop(): void {
-    this.child.kill('SIGTERM')
+    this.send('SIGTERM')
+  }
+
+  /** One that has become another user's, as sudo does, takes no signals of this process: it goes on. */
+  private send(name: NodeJS.Signals): void {
+    const { child } = this
+    const refused = (error: NodeJS.ErrnoException) => {
+      const cause = error.code === 'EPERM' ? 'it runs as another user' : messageOf(error)
+      this.complain(`cannot send ${name} to the command: ${cause}`)
+    }
+    child.once('error', refused)
+    child.kill(name)
+    child.off('error', refused)
   }
 }
 

@@ -68,8 +68,15 @@ export class ImpairReport {
 
   /** A warning or an error of the run. */
   complaint(line: LogLine): void {
-    const { level } = line
-    const text = untakenText(line) ?? line.message
+    this.complain(line.level, untakenText(line) ?? line.message)
+  }
+
+  /** What keeps impair from doing what it is asked, and does not end it. */
+  warning(text: string): void {
+    this.complain('WARN', text)
+  }
+
+  private complain(level: string, text: string): void {
     this.live.clear()
     process.stderr.write(`${paint(level, level === 'WARN' ? 'yellow' : 'red', process.stderr)} ${harmless(text)}\n`)
   }

@@ -22,7 +22,7 @@ import {
   refused,
   type Step,
 } from './impairment.ts'
-import { type Format, interruption, pause, waitingTime, whole, withOutput } from './options.ts'
+import { type Format, interruption, untilNextSecond, waitingTime, whole, withOutput } from './options.ts'
 import { bitRate, milliseconds, share } from './quantities.ts'
 import { print, printJson, table } from './terminal.ts'
 
@@ -59,8 +59,8 @@ async function watch(handle: RunHandle, reader: LinkReader, report: ImpairReport
   handle.ended.then(() => over.abort())
   const started = performance.now()
   let last = started
-  for (let tick = 1; !over.signal.aborted; tick++) {
-    await pause(started + tick * 1000 - performance.now(), over.signal)
+  for (;;) {
+    await untilNextSecond(started, over.signal)
     if (over.signal.aborted) break
     const now = performance.now()
     report.interval(reader.interval((now - last) / 1000), Math.round((now - started) / 1000))
@@ -151,11 +151,10 @@ async function impair(command: string[], options: ImpairOptions): Promise<void> 
     const reader = new LinkReader(handle.region, steps)
     const timer = options.duration === undefined ? null : setTimeout(() => handle.stop(), options.duration)
     report.ready(bound, forward, steps)
-    const running = hasCommand ? await RunningCommand.start(command, variablesOf(bound, forward)) : undefined
-    running?.ended.then(
-      () => handle.stop(),
-      () => handle.stop(),
-    )
+    const running = hasCommand
+      ? await RunningCommand.start(command, variablesOf(bound, forward), (text) => report.warning(text))
+      : undefined
+    running?.ended.then(() => handle.stop())
     const end = await watch(handle, reader, report)
     if (timer) clearTimeout(timer)
     running?.stop()

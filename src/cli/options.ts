@@ -136,3 +136,13 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<void> 
     signal.addEventListener('abort', done)
   })
 }
+
+/**
+ * Resolves when the next number of whole seconds since `started` (of `performance.now()`) is full, or earlier when `signal` aborts. Those that
+ * went by while the process stood still are left out.
+ */
+export async function untilNextSecond(started: number, signal: AbortSignal): Promise<void> {
+  const elapsed = performance.now() - started
+  // To the nearest: a timer may fire a hair before its time.
+  await pause((Math.round(elapsed / 1000) + 1) * 1000 - elapsed, signal)
+}

@@ -20,7 +20,7 @@ import {
   type Format,
   interruption,
   logLevel,
-  pause,
+  untilNextSecond,
   waitingTime,
   whole,
   withAllMetrics,
@@ -57,8 +57,8 @@ async function watch(
   sampler.read(now())
   const started = performance.now()
   let last = started
-  for (let tick = 1; !over.signal.aborted; tick++) {
-    await pause(started + tick * 1000 - performance.now(), over.signal)
+  for (;;) {
+    await untilNextSecond(started, over.signal)
     if (over.signal.aborted) break
     const at = performance.now()
     const { components, total } = meter.read((at - last) / 1000)

@@ -1,13 +1,19 @@
 /** `penstock impair … -- COMMAND`: a command runs over the link, and impair ends as it does. */
-import { type ChildProcess, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
-import { lineOf, penstock, start } from './cli.ts'
+import { lineOf, NOBODY, penstock, plainEnvironment, start } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 import '../harness/slow.ts'
+
+/** Root that may send signals to its own processes only, as ordinary users do. */
+const NO_SIGNALS = ['setpriv', '--bounding-set=-kill', '--inh-caps=-kill']
+if (NOBODY === undefined) console.warn('SKIPPED: a command that runs as another user needs root and setpriv to try')
 
 const open: (() => void)[] = []
 afterEach(() => {
@@ -121,6 +127,35 @@ describe('a command over the link', () => {
     child.kill('SIGTERM')
     expect((await closed)[0]).toBe(128 + 15)
   })
+
+  it.skipIf(NOBODY === undefined)(
+    'as another user gets no signals, which is told; it goes on, and so does the link',
+    async () => {
+      const [program, ...rest] = NO_SIGNALS as [string, ...string[]]
+      const [separator, ...listen] = node(LISTEN) as [string, ...string[]]
+      const launched = [process.execPath, join(packageRoot(), 'bin/penstock.js'), ...linkTo(9)]
+      const args = [...rest, ...launched, separator, 'setpriv', '--reuid=65534', '--clear-groups', ...listen]
+      const child = spawn(program, args, { stdio: 'pipe', env: plainEnvironment() })
+      open.push(() => child.kill('SIGKILL'))
+      let errors = ''
+      child.stderr.on('data', (data) => {
+        errors += data
+      })
+      await lineOf(child, /here/)
+      for (const name of ['SIGTERM', 'SIGUSR1', 'SIGTERM'] as const) {
+        errors = ''
+        child.kill(name)
+        await until(
+          () => errors.endsWith(`WARN cannot send ${name} to the command: it runs as another user\n`),
+          () => `${name}: ${errors}`,
+        )
+      }
+      const closed = once(child, 'close')
+      child.stdin.end('end\n')
+      expect((await closed)[0]).toBe(3)
+      expect(errors).toMatch(/stopped after/)
+    },
+  )
 
   it('in a terminal gets Ctrl-C once, from the terminal', async () => {
     const terminal = new PseudoTerminal([...linkTo(9), ...node(LISTEN)], {})
