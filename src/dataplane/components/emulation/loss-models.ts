@@ -74,7 +74,11 @@ export class PeriodicBursts implements LossModel {
 
   spares(count: number): number {
     const { interval, burst } = this
-    if (count === 0 || burst === 0) return count
+    if (count === 0) return 0
+    if (burst === 0) {
+      if (this.lost > 0) this.lost = this.passed = 0
+      return count
+    }
     if (this.lost > 0 && this.lost < burst) {
       this.lost++
       return 0
@@ -113,7 +117,11 @@ export class RandomBursts implements LossModel {
 
   spares(count: number): number {
     const { burst } = this
-    if (count === 0 || burst === 0) return count
+    if (count === 0) return 0
+    if (burst === 0) {
+      this.lost = 0
+      return count
+    }
     if (this.lost > 0 && this.lost < burst) {
       this.lost++
       return 0

@@ -192,6 +192,16 @@ describe('RandomBursts', () => {
     expect(new RandomBursts(1, 4, new Random(1)).spares(100)).toBe(0)
     expect(new RandomBursts(1, 0, new Random(1)).spares(100)).toBe(100)
   })
+
+  test('a burst that 0 has ended does not go on with the next length', () => {
+    const model = new RandomBursts(1, 4, new Random(1))
+    expect(model.spares(100)).toBe(0)
+    model.burst = 0
+    expect(model.spares(100)).toBe(100)
+    model.burst = 4
+    model.probability = 0
+    expect(model.spares(100)).toBe(100)
+  })
 })
 
 describe('PeriodicBursts', () => {
@@ -218,6 +228,15 @@ describe('PeriodicBursts', () => {
     expect(pattern(model, 10)).toBe('1111111111')
     model.burst = 1
     expect(pattern(model, 4)).toBe('1011')
+  })
+
+  test('a burst that 0 has ended does not go on with the next length', () => {
+    const model = new PeriodicBursts(3, 4)
+    expect(pattern(model, 5)).toBe('11100')
+    model.burst = 0
+    expect(pattern(model, 5)).toBe('11111')
+    model.burst = 4
+    expect(pattern(model, 8)).toBe('11100001')
   })
 })
 
