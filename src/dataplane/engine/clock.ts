@@ -12,7 +12,7 @@ export interface RunClock {
   readonly now: number
   /** Nanoseconds since the Unix epoch at `now` = 0; the virtual clock says 0. */
   readonly epoch: number
-  /** What has arrived after it has come into this breath: no earlier one has had such a packet. */
+  /** What has arrived after it has come into this breath, and nothing has held it yet: no earlier one has had such a packet. */
   readonly waitedFrom: number
   /** `now`, as the time of arrival of a packet that is made in this breath. */
   stamp(): number
@@ -45,6 +45,11 @@ export class MonotonicClock implements RunClock {
     native.readClock(this.time)
     this.now = this.time[0] - this.origin
     return this.now
+  }
+
+  /** Timers fire: what has come so far a component may have held until now, in a breath that is late for as long as it was to. */
+  beginTimers(): void {
+    this.waitedFrom = this.latest
   }
 
   /** A packet was received that has arrived at `time`, on this clock. */

@@ -20,7 +20,7 @@ function looped(first: number, every: number, end: number, spin = false, logDueA
     typeof engineMetrics
   >
   const [fired, published, slept, flushed] = [[], [], [], []] as number[][]
-  const clock = { now: 0, tick: () => (clock.now += LOOK_NS) }
+  const clock = { now: 0, tick: () => (clock.now += LOOK_NS), beginTimers: () => {} }
   const timers = new TimerQueue()
   const timer = timers.create(() => {
     fired.push(clock.now)

@@ -20,7 +20,7 @@ export type LoopGraph = Pick<Graph, 'timers' | 'sources' | 'flush' | 'complete'>
   readonly engine: Pick<Graph['engine'], 'timer_lag'>
 }
 export type LoopIo = Pick<NativeIo, 'wait' | 'dispatch' | 'receiveFromNetworks'>
-export type LoopClock = Pick<MonotonicClock, 'now' | 'tick'>
+export type LoopClock = Pick<MonotonicClock, 'now' | 'tick' | 'beginTimers'>
 
 /** What the loop is part of. */
 export interface LoopHost {
@@ -99,6 +99,7 @@ export class Loop {
     const { now } = clock
     if (timers.next <= now) {
       const lag = now - timers.next
+      clock.beginTimers()
       timers.fireDue(now)
       graph.engine.timer_lag.record(lag)
       this.dirty = true
