@@ -259,7 +259,7 @@ export class PipelinesService implements PipelineHost {
         : [{ pipeline: name, run: currentRun.id, ...numbers }]
     })
     const process = { entries: this.processMeter.entries, values: this.processMeter.read() }
-    return prometheusText(runs, process, performance.timeOrigin)
+    return prometheusText(runs, process, this.processMeter.startedAt)
   }
 
   // What hosted pipelines need of their node.

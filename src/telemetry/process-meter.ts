@@ -1,12 +1,15 @@
 /** What the process of the node takes: CPU time, memory, descriptors, threads. */
 import { openSync, readSync } from 'node:fs'
 import { getHeapStatistics } from 'node:v8'
+import { uptimeMs } from '../contract/clock.ts'
 import { type MetricEntry, MetricLayout } from '../dataplane/engine/metrics.ts'
 import { PROCESS_PATH, processMetrics } from '../dataplane/engine/own-metrics.ts'
 import { openDescriptors } from '../open-descriptors.ts'
 
 /** Milliseconds for which one reading serves all who ask. */
 const READING_MS = 50
+/** The system's time was set where it went further than this from what truly passed, milliseconds. */
+const CLOCK_SET_MS = 1_000
 /** Room for all of /proc/self/status. */
 const STATUS_BYTES = 8192
 
@@ -14,6 +17,8 @@ const STATUS_BYTES = 8192
 export class ProcessMeter {
   /** What `read` gives, in its order. */
   readonly entries: readonly MetricEntry[]
+  readonly #begunAt = uptimeMs() - performance.now()
+  #startedAt = performance.timeOrigin
   #last: { values: Float64Array; at: number } | undefined
 
   constructor() {
@@ -22,6 +27,16 @@ export class ProcessMeter {
     this.entries = layout.entries
     // Opened while there are descriptors.
     status.read()
+  }
+
+  /**
+   * When the process began, milliseconds since the Unix epoch, by the system's time as it is now: a machine without a battery begins in 1970, and is told
+   * the time later. The same until that is set.
+   */
+  get startedAt(): number {
+    const at = Date.now() - (uptimeMs() - this.#begunAt)
+    if (Math.abs(at - this.#startedAt) > CLOCK_SET_MS) this.#startedAt = at
+    return this.#startedAt
   }
 
   /** The figures of now, by the index of their entries; nobody writes into them. */

@@ -80,6 +80,9 @@ it.skipIf(!library)(
     const log = begin(['pipelines', 'logs', 'steady', '--json'], env)
     const [running] = await lineOf(log, /.*"message":"running".*/)
     expect(Math.abs(Date.parse(JSON.parse(running).timestamp) - Date.now())).toBeLessThan(DAY_MS / 2)
+    const metrics = await (await fetch(`${env.PENSTOCK_URL}/metrics`)).text()
+    const began = Number(/^process_start_time_seconds (.*)$/m.exec(metrics)?.[1])
+    expect(Math.abs(began * 1000 - Date.now())).toBeLessThan(DAY_MS / 2)
 
     const telemetry = begin(['pipelines', 'telemetry', 'steady', '--json'], env)
     const days: number[] = []
