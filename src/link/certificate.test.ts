@@ -1,5 +1,5 @@
 /** The hub's own certificate: made once, kept, good for TLS, replaced before it expires. */
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import {
   chmodSync,
   fsyncSync,
@@ -117,12 +117,38 @@ test('an address of the machine that is gone is no reason to renew, a new one is
 
 test('is replaced within a month of its end', () => {
   const now = Date.now()
-  const old = autoCertificate({ directory, hostnames: [], now: now - 10 * 365 * DAY })
-  const next = autoCertificate({ directory, hostnames: [], now })
+  const old = autoCertificate({ directory, hostnames: [], now })
+  const next = autoCertificate({ directory, hostnames: [], now: now + 10 * 365 * DAY })
   expect(next.fingerprint).not.toBe(old.fingerprint)
-  expect(autoCertificate({ directory, hostnames: [], now: now + 365 * DAY })).toMatchObject({
+  expect(autoCertificate({ directory, hostnames: [], now: now + 11 * 365 * DAY })).toMatchObject({
     fingerprint: next.fingerprint,
   })
+})
+
+test.each([
+  ['begins in 1970', new Date(10_000)],
+  ['was ahead', new Date(Date.now() + 60 * 365 * DAY)],
+])('made by a clock that %s it is valid once that is set, and stays', (_, date) => {
+  const made = autoCertificate({ directory, hostnames: [], now: date.getTime() })
+  const { validFrom, validTo } = new X509Certificate(readFileSync(made.certFile))
+  expect(Date.parse(validFrom)).toBeLessThan(Date.now())
+  expect(Date.parse(validTo)).toBeGreaterThan(Date.now() + 30 * DAY)
+  for (const now of [Date.now(), date.getTime()])
+    expect(autoCertificate({ directory, hostnames: [], now })).toEqual(made)
+})
+
+test.each([
+  ['has ended, though the clock does not know', 10_000, '1970-01-01'],
+  ['is not valid yet', Date.now() + 50 * 365 * DAY, '2026-12-01'],
+])('one of an older version that %s is replaced, once', (_, madeAt, date) => {
+  const first = autoCertificate({ directory, hostnames: [] })
+  const old = makeCertificate([], madeAt, createPrivateKey(readFileSync(first.keyFile)), madeAt)
+  writeFileSync(first.certFile, old.certificate)
+  const now = Date.parse(date)
+  expect(autoCertificate({ directory, hostnames: [], now }).renewed).toMatch(
+    /^the last one is (not valid before|valid until) /,
+  )
+  expect(autoCertificate({ directory, hostnames: [], now }).renewed).toBeUndefined()
 })
 
 test('damaged files and a foreign key are refused, not replaced', () => {

@@ -22,6 +22,8 @@ import { readIfThere } from './read-if-there.ts'
 const YEARS = 10
 /** A certificate with less than this left is replaced, milliseconds. */
 const RENEWAL_MS = 30 * 24 * 3600 * 1000
+/** When this was written, since the Unix epoch: a clock that shows less has not been set yet. */
+const EARLIEST_MS = Date.UTC(2026, 0, 1)
 
 export interface CertificateOptions {
   /** Where tls.crt and tls.key are kept; made when it is not there. */
@@ -45,11 +47,13 @@ export interface Certificate {
 
 /**
  * The self-signed certificate in `directory`, made (ECDSA P-256, 10 years) when there is none. It is renewed when it
- * is about to expire or is not for `hostnames` any more; the key stays, by which nodes that have joined know it again. Both files have
+ * is about to expire, is not valid yet or is not for `hostnames` any more; the key stays, by which nodes that have joined know it again. Both files have
  * mode 0600. Throws when they are damaged or do not belong together.
  */
 export function autoCertificate(options: CertificateOptions): Certificate {
-  const { directory, now = Date.now() } = options
+  const { directory } = options
+  // A machine without a battery begins each time in 1970: a certificate of then would have expired once the clock is set, and never be renewed.
+  const now = Math.max(options.now ?? Date.now(), EARLIEST_MS)
   const certFile = join(directory, 'tls.crt')
   const keyFile = join(directory, 'tls.key')
   const there = readIfThere(certFile)
@@ -79,6 +83,7 @@ function whyRenew(
   now: number,
 ): string | undefined {
   if (Date.parse(certificate.validTo) - now <= RENEWAL_MS) return `the last one is valid until ${certificate.validTo}`
+  if (Date.parse(certificate.validFrom) > now) return `the last one is not valid before ${certificate.validFrom}`
   const wanted = namesFor(hostnames)
   const missing = wanted.filter((name) =>
     isIP(name) === 0
@@ -120,12 +125,13 @@ function ownKey(keyFile: string): KeyObject | undefined {
 
 /**
  * A new self-signed certificate (RFC 5280) and its key, as PEM. `now`: milliseconds since the Unix epoch. `key`: a P-256 key to make it
- * with; default: a new one.
+ * with; default: a new one. `from`: since when it is valid; default: the beginning, since clocks differ, and this one may be ahead.
  */
 export function makeCertificate(
   hostnames: readonly string[],
   now: number,
   key?: KeyObject,
+  from = Math.min(now, EARLIEST_MS),
 ): { certificate: string; key: string } {
   const privateKey = key ?? newPrivateKey('p256')
   const publicKey = createPublicKey(privateKey)
@@ -149,8 +155,7 @@ export function makeCertificate(
     integer(randomBytes(16)),
     ecdsaWithSha256,
     commonName,
-    // An hour back: clocks differ.
-    sequence(time(new Date(now - 3600 * 1000)), time(notAfter)),
+    sequence(time(new Date(from)), time(notAfter)),
     commonName,
     publicKey.export({ type: 'spki', format: 'der' }),
     context(3, extensions),
