@@ -1,7 +1,9 @@
 /** The node's own log: its two formats, and what never gets into it. */
 import { expect, test } from 'vitest'
+import { until } from '../../test/harness/waiting.ts'
 import { NotStored, ServiceError } from '../contract/errors.ts'
 import { createLog, DISK_LINE_MS } from './log.ts'
+import { LogOutput } from './log-output.ts'
 
 function logger(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' = 'info') {
   const lines: string[] = []
@@ -67,4 +69,63 @@ test('a full disk: one line a minute with how often it was met, without stacks, 
   log.error({ err: refused() }, 'operation failed')
   expect(lines).toHaveLength(3)
   expect(lines[2]).toContain('refused=21')
+})
+
+/** Standard error with room for `room` bytes; then it fails with `code`. */
+function output() {
+  const state = { text: '', room: Number.POSITIVE_INFINITY, code: 'EAGAIN' }
+  const destination = new LogOutput((bytes) => {
+    const part = bytes.subarray(0, state.room)
+    if (part.length === 0) throw Object.assign(new Error('no room'), { code: state.code })
+    state.room -= part.length
+    state.text += part.toString()
+    return part.length
+  })
+  return { state, log: createLog({ level: 'info', format: 'json', destination }) }
+}
+
+const messages = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { msg: string; lines?: number })
+
+test.each(['EAGAIN', 'ENOSPC'])(
+  'what standard error does not take at once follows by itself, whole (%s)',
+  async (code) => {
+    const { state, log } = output()
+    Object.assign(state, { code, room: 10 })
+    for (const word of ['one', 'two', 'three']) log.info(word)
+    expect(state.text).toHaveLength(10)
+    state.room = Number.POSITIVE_INFINITY
+    await until(() => state.text.includes('three'), 'what waited is written')
+    expect(messages(state.text).map(({ msg }) => msg)).toEqual(['one', 'two', 'three'])
+  },
+)
+
+test('of more than may wait the rest is lost, which is told in its place', () => {
+  const { state, log } = output()
+  state.room = 0
+  for (let n = 0; n < 10; n++) log.info(`${n}${'-'.repeat(100_000)}`)
+  // There would be room for it, but not behind those that are lost.
+  log.info('short')
+  state.room = Number.POSITIVE_INFINITY
+  log.info('after')
+  const told = messages(state.text)
+  expect(told.map(({ msg }) => msg.replace(/-+/, ''))).toEqual([
+    '0',
+    '1',
+    'lines of this log are lost: standard error took no more',
+    'after',
+  ])
+  expect(told[2]?.lines).toBe(9)
+})
+
+test('where nobody reads standard error any more nothing waits', () => {
+  const { state, log } = output()
+  Object.assign(state, { code: 'EPIPE', room: 0 })
+  log.info('unread')
+  state.room = Number.POSITIVE_INFINITY
+  log.info('read again')
+  expect(messages(state.text).map(({ msg }) => msg)).toEqual(['read again'])
 })

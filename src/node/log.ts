@@ -1,9 +1,9 @@
 /** The node's own log: pino, as JSON lines or as text for people, on standard error. */
-import { writeSync } from 'node:fs'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 import { NotStored } from '../contract/errors.ts'
 import { writtenOut } from '../text/written-out.ts'
 import type { NodeLogFormat, NodeLogLevel } from './log-levels.ts'
+import { LogOutput } from './log-output.ts'
 
 export interface NodeLogOptions {
   level: NodeLogLevel
@@ -21,14 +21,18 @@ export const DISK_LINE_MS = 60_000
 const SECRETS = ['token', 'key', 'privateKey', 'authorization', 'jsonConfig'].flatMap((name) => [name, `*.${name}`])
 
 export function createLog(options: NodeLogOptions): Logger {
-  const { level, format, destination = standardError, now = () => performance.now() } = options
+  const { level, format, destination = new LogOutput(), now = () => performance.now() } = options
   const redact = { paths: SECRETS, censor: '[secret]' }
   const hooks = { logMethod: diskLines(now) }
   const base = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact, hooks }
-  if (format === 'json') {
-    return pino({ ...base, formatters: { level: (label) => ({ level: label }) } }, destination)
+  const log =
+    format === 'json'
+      ? pino({ ...base, formatters: { level: (label) => ({ level: label }) } }, destination)
+      : pino(base, { write: (line) => destination.write(textOf(line)) })
+  if (destination instanceof LogOutput) {
+    destination.onLost = (lines) => log.warn({ lines }, 'lines of this log are lost: standard error took no more')
   }
-  return pino(base, { write: (line) => destination.write(textOf(line)) })
+  return log
 }
 
 /** A disk that is full refuses every change: one line a minute says so, whichever part of the node met it, and how often it was met. */
@@ -53,16 +57,6 @@ function diskLines(now: () => number) {
 function notStoredOf(error: unknown): NotStored | undefined {
   if (error instanceof NotStored) return error
   return error instanceof Error && error.cause instanceof NotStored ? error.cause : undefined
-}
-
-const standardError: DestinationStream = {
-  write: (line) => {
-    try {
-      writeSync(2, line)
-    } catch {
-      // Nobody reads standard error any more; the node goes on.
-    }
-  },
 }
 
 /** `2026-01-02T03:04:05.678Z INFO message key=value`; a value that is more than one plain word is in quotes. */

@@ -1,0 +1,66 @@
+/** Standard error as the node's log has it: what it does not take at once waits, in order, and what is lost is counted. */
+import { writeSync } from 'node:fs'
+import type { DestinationStream } from 'pino'
+
+/** Bytes of lines that wait, at most: further ones are lost. */
+const MAX_WAITING_BYTES = 256 << 10
+/** How long until what waits is tried again, milliseconds. */
+const AGAIN_MS = 100
+/** A pipe or a socket whose reader is slow, a file on a disk that is full. With every other error nobody reads any more. */
+const FULL = new Set(['EAGAIN', 'ENOSPC', 'EDQUOT'])
+
+export class LogOutput implements DestinationStream {
+  /** Hears how many lines were lost once there is room again; what it writes stands in their place. */
+  onLost: (lines: number) => void = () => {}
+  readonly #put: (bytes: Buffer) => number
+  /** The first may be what is left of a line. */
+  readonly #waiting: Buffer[] = []
+  #bytes = 0
+  #lost = 0
+  #timer: NodeJS.Timeout | undefined
+
+  /** `put` writes what there is room for, and gives how many bytes that were; default: to standard error. */
+  constructor(put: (bytes: Buffer) => number = (bytes) => writeSync(2, bytes)) {
+    this.#put = put
+  }
+
+  /** Never throws, never waits. */
+  write(line: string): void {
+    this.#drain()
+    const bytes = Buffer.from(line)
+    if (this.#lost > 0 || this.#bytes + bytes.length > MAX_WAITING_BYTES) {
+      this.#lost++
+      return
+    }
+    this.#waiting.push(bytes)
+    this.#bytes += bytes.length
+    this.#drain()
+  }
+
+  #drain(): void {
+    try {
+      for (let line = this.#waiting[0]; line !== undefined; line = this.#waiting[0]) {
+        const written = this.#put(line)
+        this.#bytes -= written
+        if (written < line.length) this.#waiting[0] = line.subarray(written)
+        else this.#waiting.shift()
+      }
+    } catch (error) {
+      if (FULL.has((error as NodeJS.ErrnoException).code ?? '')) {
+        // It keeps a process that ends: `up` says for how long.
+        this.#timer ??= setTimeout(() => {
+          this.#timer = undefined
+          this.#drain()
+        }, AGAIN_MS)
+        return
+      }
+      this.#waiting.length = 0
+      this.#bytes = 0
+      this.#lost = 0
+      return
+    }
+    const lines = this.#lost
+    this.#lost = 0
+    if (lines > 0) this.onLost(lines)
+  }
+}
