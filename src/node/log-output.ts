@@ -1,13 +1,28 @@
 /** Standard error as the node's log has it: what it does not take at once waits, in order, and what is lost is counted. */
-import { writeSync } from 'node:fs'
+import { constants, openSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
 
 /** Bytes of lines that wait, at most: further ones are lost. */
 const MAX_WAITING_BYTES = 256 << 10
 /** How long until what waits is tried again, milliseconds. */
 const AGAIN_MS = 100
-/** A pipe or a socket whose reader is slow, a file on a disk that is full. With every other error nobody reads any more. */
+/** A pipe, a socket or a terminal whose reader is slow, a file on a disk that is full. With every other error nobody reads any more. */
 const FULL = new Set(['EAGAIN', 'ENOSPC', 'EDQUOT'])
+
+/**
+ * Standard error, for writing that does not wait: Node.js has it so where it is a pipe or a socket. A terminal, which others share, is opened once more: it
+ * takes nothing for as long as Ctrl-S holds it, or the connection that it is at the end of stands still.
+ */
+function openStandardError(): number {
+  if (!isatty(2)) return 2
+  try {
+    return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK)
+  } catch {
+    // It belongs to another user.
+    return 2
+  }
+}
 
 export class LogOutput implements DestinationStream {
   /** Hears how many lines were lost once there is room again; what it writes stands in their place. */
@@ -20,8 +35,9 @@ export class LogOutput implements DestinationStream {
   #timer: NodeJS.Timeout | undefined
 
   /** `put` writes what there is room for, and gives how many bytes that were; default: to standard error. */
-  constructor(put: (bytes: Buffer) => number = (bytes) => writeSync(2, bytes)) {
-    this.#put = put
+  constructor(put?: (bytes: Buffer) => number) {
+    const standardError = put === undefined ? openStandardError() : 2
+    this.#put = put ?? ((bytes) => writeSync(standardError, bytes))
   }
 
   /** Never throws, never waits. */

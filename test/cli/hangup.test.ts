@@ -1,4 +1,4 @@
-/** The end of a session: SIGHUP, and a terminal that goes away, end up and run in order. */
+/** A session: SIGHUP, and a terminal that goes away, end up and run in order; one that is held does not hold the node. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, lossy, scratch, start } from './cli.ts'
+import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
 afterAll(() => directory.dispose())
@@ -56,3 +57,32 @@ describe.skipIf(!python)('in a terminal that goes away', () => {
     expect(log).toContain(last)
   })
 })
+
+test.skipIf(!python)(
+  'a terminal that Ctrl-S holds does not hold the node; what it logs meanwhile follows',
+  async () => {
+    const terminal = new PseudoTerminal(upFlags('held'), {})
+    try {
+      const [, http, node] = await terminal.see(/penstock ready http=(\S+) .*node=(\S+)/)
+      terminal.type('\x13')
+      const post = async (path: string, body: object) => {
+        const answer = await fetch(`http://${http}/v1/nodes/${node}/${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        expect(answer.status).toBe(200)
+      }
+      await post('pipelines', { name: 'flow', jsonConfig: JSON.stringify(lossy) })
+      await post('pipelines-by-name/flow/start', {})
+      await post('pipelines-by-name/flow/stop', {})
+      terminal.type('\x11')
+      await terminal.see(/pipeline started/)
+      terminal.type(KEYS.interrupt)
+      await terminal.see(/node is down/)
+      expect(await terminal.code()).toBe(0)
+    } finally {
+      terminal.process.kill('SIGKILL')
+    }
+  },
+)
