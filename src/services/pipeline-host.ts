@@ -19,8 +19,10 @@ export interface PipelineHost extends SettingsRules {
   /** Milliseconds. */
   readonly telemetryInterval: number
   readonly processMeter: ProcessMeter
-  /** The CPU thread for a run of this pipeline, which names none. The run whose place it takes counts no more. */
-  leastLoadedCpu(pipelineId: string): number
+  /** Those of `cpus` that a run can be pinned to now. */
+  usableCpus(): readonly number[]
+  /** The one of `usable` for a run of this pipeline, which names none; undefined where there is none. The run whose place it takes counts no more. */
+  leastLoadedCpu(pipelineId: string, usable: readonly number[]): number | undefined
   /** Why no run can be started at the moment, if none can. */
   noThread(): string | undefined
   /** Keeps the place of a run for the one that follows it; gives it back once the function returned is called. */

@@ -485,6 +485,24 @@ describe('start', () => {
     }
     expect(cpus).toEqual([3, 2, 1, 0, 3, 2])
   })
+
+  test('a cpuset that was narrowed: unset cpuPin is one that is left, or none; one that is gone is told with those that are left', async () => {
+    pool.usable = [0, 1]
+    for (const cpu of [1, 0, 1]) {
+      await start((await create()).id)
+      expect(pool.last.options.cpu).toBe(cpu)
+    }
+    const pinned = await create({ cpuPin: 3 })
+    const gone = 'CPU thread 3 cannot be used here: this process may use '
+    await expect(start(pinned.id)).rejects.toMatchObject({
+      code: 'ABORTED',
+      message: expect.stringContaining(`${gone}0-1`),
+    })
+    pool.usable = []
+    await expect(start(pinned.id)).rejects.toMatchObject({ message: expect.stringContaining(`${gone}none of those`) })
+    await start((await create()).id)
+    expect(pool.last.options.cpu).toBeUndefined()
+  })
 })
 
 describe('a stop does not wait for the operation that is under way', () => {

@@ -92,6 +92,7 @@ export class PipelinesService implements PipelineHost {
   readonly #onError: (error: unknown) => void
   readonly #onLeftovers: (processes: number) => void
   readonly noted: (fact: PipelineFact) => void
+  readonly usableCpus: () => readonly number[]
   readonly noThread: () => string | undefined
   readonly keepPlace: (runId: string) => () => void
   readonly #pipelines = new Map<string, HostedPipeline>()
@@ -106,6 +107,7 @@ export class PipelinesService implements PipelineHost {
   constructor(options: PipelinesOptions) {
     this.store = options.store
     this.cpus = options.pool.cpus
+    this.usableCpus = () => options.pool.usableCpus()
     this.noThread = () => options.pool.full()
     this.keepPlace = (runId) => options.pool.keep(runId)
     this.telemetryInterval = options.telemetryInterval
@@ -265,13 +267,13 @@ export class PipelinesService implements PipelineHost {
   // What hosted pipelines need of their node.
 
   /** The CPU thread with the fewest runs of other pipelines; of several the highest, as the lowest has the machine's own work more often. */
-  leastLoadedCpu(pipelineId: string): number {
-    const load = this.cpus.map(() => 0)
+  leastLoadedCpu(pipelineId: string, usable: readonly number[]): number | undefined {
+    const load = usable.map(() => 0)
     for (const { id, cpu } of this.#pipelines.values()) {
-      const index = cpu === undefined || id === pipelineId ? -1 : this.cpus.indexOf(cpu)
+      const index = cpu === undefined || id === pipelineId ? -1 : usable.indexOf(cpu)
       if (index >= 0) load[index]!++
     }
-    return this.cpus[load.lastIndexOf(Math.min(...load))] as number
+    return usable[load.lastIndexOf(Math.min(...load))]
   }
 
   changed(pipeline: Pipeline): void {

@@ -20,11 +20,12 @@ export function planRun(
   run: HostedRun,
   follows?: string,
 ): Omit<RunPlan, 'isAwaited'> {
-  const cpu = settings.cpuPin ?? host.leastLoadedCpu(run.pipelineId)
+  const usable = host.usableCpus()
+  const cpu = settings.cpuPin ?? host.leastLoadedCpu(run.pipelineId, usable)
   const handler = stored.config?.lifecycle
   const options = (): RunPlan['options'] => {
     if (stored.config === null) return { runId: run.id, problem: stored.problem }
-    if (!host.cpus.includes(cpu)) return { runId: run.id, problem: cpuProblem(cpu, host.cpus) }
+    if (cpu !== undefined && !usable.includes(cpu)) return { runId: run.id, problem: cpuProblem(cpu, usable) }
     // Its thread has nothing to do with the commands, nor with what is in their environment.
     const { lifecycle, ...config } = stored.config
     if (config.shmConfig !== undefined) {
@@ -41,7 +42,8 @@ export function planRun(
     const { performanceMode } = settings
     // Lines of every level come here, so that a change of defaultLoggingLevel takes effect on the run that is.
     const place = follows === undefined ? {} : { follows }
-    return { runId: run.id, config, cpu, performanceMode, level: 'STATE', hold, ...place }
+    const pin = cpu === undefined ? {} : { cpu }
+    return { runId: run.id, config, ...pin, performanceMode, level: 'STATE', hold, ...place }
   }
   const plan: ReturnType<typeof planRun> = {
     pipelineId: run.pipelineId,

@@ -1,9 +1,13 @@
 /** Runs where the system does not let a thread choose its CPUs: a seccomp filter, a cpuset that changed under the process. */
 import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
+import { until } from '../harness/waiting.ts'
 
 const script = fileURLToPath(new URL('affinity-child.mjs', import.meta.url))
+const narrowed = fileURLToPath(new URL('narrowed-cpuset.mjs', import.meta.url))
 
 /** Installs a filter that answers sched_setaffinity (its number comes first) with EPERM, then becomes the rest of the command line. */
 const SECCOMP = `
@@ -31,7 +35,10 @@ function obstacle(command: string[]): string | undefined {
 }
 
 function runsUnder(command: string[]) {
-  const [program, ...rest] = [...command, process.execPath, script]
+  return outputOf([...command, process.execPath, script])
+}
+
+function outputOf([program, ...rest]: string[]) {
   const child = spawnSync(program as string, rest, { encoding: 'utf8', timeout: 25_000 })
   expect([child.error, child.stderr]).toEqual([undefined, ''])
   return JSON.parse(child.stdout)
@@ -43,6 +50,63 @@ if (noSeccomp !== undefined) console.warn(`THE TEST OF RUNS UNDER SECCOMP IS SKI
 const injected = [...STRACE, ...INJECT]
 const noStrace = obstacle(injected)
 if (noStrace !== undefined) console.warn(`THE TEST OF RUNS THAT CANNOT BE UNPINNED IS SKIPPED: ${noStrace}`)
+
+/** Where cpusets are made: by the kernel's first interface to them (cgroups(7)), or the second. */
+const CPUSETS = ['/sys/fs/cgroup/cpuset', '/sys/fs/cgroup'].find(
+  (path) => existsSync(join(path, 'cpuset.cpus.effective')) || existsSync(join(path, 'cpuset.cpus')),
+)
+
+/** A cpuset of two CPU threads at least, which goes with the test; or why there is none. */
+function makeCpuset(): { path: string; cpus: string[] } | string {
+  if (CPUSETS === undefined) return 'there are no cpusets'
+  const path = join(CPUSETS, `penstock-test-${process.pid}`)
+  const { Cpus_allowed_list: allowed = '', Mems_allowed_list: memory = '' } = Object.fromEntries(
+    readFileSync('/proc/self/status', 'latin1')
+      .split('\n')
+      .map((line) => line.split(':\t')),
+  )
+  const cpus = allowed.split(',').flatMap((range: string) => range.split('-'))
+  if (cpus.length < 2) return 'there is one CPU thread'
+  try {
+    mkdirSync(path)
+    writeFileSync(join(path, 'cpuset.mems'), memory)
+    writeFileSync(join(path, 'cpuset.cpus'), cpus.slice(0, 2).join())
+  } catch (error) {
+    if (existsSync(path)) rmdirSync(path)
+    return (error as Error).message
+  }
+  return { path, cpus: cpus.slice(0, 2) }
+}
+
+const cpuset = makeCpuset()
+if (typeof cpuset === 'string') console.warn(`THE TEST OF A CPUSET THAT IS NARROWED IS SKIPPED: ${cpuset}`)
+afterAll(async () => {
+  if (typeof cpuset === 'object') await until(() => isTakenAway(cpuset.path), 'the cpuset is gone')
+})
+
+/** Takes away a cpuset, which is busy for a moment after its last process has ended. */
+function isTakenAway(path: string): boolean {
+  try {
+    rmdirSync(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test.skipIf(typeof cpuset === 'string')(
+  'of a cpuset that is narrowed what is left is known, also beside a run in performance mode, and threads that rest may use that',
+  () => {
+    const { path, cpus } = cpuset as Exclude<typeof cpuset, string>
+    const inside = ['sh', '-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', path, process.execPath, narrowed, path]
+    const [first, second] = cpus.map(Number)
+    expect(outputOf([...inside, ...cpus])).toEqual({
+      usable: [[first, second], [first], [second], [first, second]],
+      begun: ['running', expect.stringMatching(/^sched_setaffinity EINVAL/)],
+      warnings: [],
+    })
+  },
+)
 
 test.skipIf(noSeccomp)(
   'where affinity is forbidden, a pinned run fails with the cause and an unpinned one runs',

@@ -496,6 +496,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     trimHeap: () => [],
     readClock: () => [new Float64Array(random.below(3))],
     unixTime: () => [],
+    usableCpus: () => [],
     eventOpen: () => [owner()],
     eventSignal: () => [get('event')],
     eventClear: () => [get('event')],

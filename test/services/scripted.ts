@@ -67,6 +67,8 @@ export class ScriptedRun implements RunHandle {
 
 export class ScriptedPool implements RunPool {
   readonly cpus = [0, 1, 2, 3]
+  /** Those of them that can be had now. */
+  usable: readonly number[] = this.cpus
   readonly runs: ScriptedRun[] = []
   /** Whether packets flow as soon as a run is launched. */
   prompt = true
@@ -82,6 +84,10 @@ export class ScriptedPool implements RunPool {
     run.begin()
     if (this.prompt) run.run()
     return run
+  }
+
+  usableCpus(): readonly number[] {
+    return this.usable
   }
 
   full(): string | undefined {

@@ -91,6 +91,7 @@ export function createRunPool({
   }
   return {
     cpus,
+    usableCpus: () => native.usableCpus(),
     full,
     keep(runId) {
       kept.add(runId)

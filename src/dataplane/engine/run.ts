@@ -107,13 +107,16 @@ function cpuList(cpus: readonly number[]): string {
 
 /** Why a run cannot be pinned to `cpu` where it may use `cpus`. */
 export function cpuProblem(cpu: number, cpus: readonly number[]): string {
-  return `CPU thread ${cpu} cannot be used here: this process may use ${cpuList(cpus)}`
+  const usable = cpus.length > 0 ? cpuList(cpus) : 'none of those that it began with'
+  return `CPU thread ${cpu} cannot be used here: this process may use ${usable}`
 }
 
 /** Starts runs, each in a worker thread of its own. */
 export interface RunPool {
-  /** CPU threads a run can be pinned to, as the kernel numbers them, rising. */
+  /** CPU threads of this process, as the kernel numbers them, rising. */
   readonly cpus: readonly number[]
+  /** Those of them that a run can be pinned to now: the others are lost to a cpuset that has been narrowed since. */
+  usableCpus(): readonly number[]
   /** Why no further run can be started, if none can: each has a thread, or is to have one, and none is about to be free. */
   full(): string | undefined
   /** Has the end of a run make no room for others, until one that `follows` it is started or the function returned is called: safe at any time. */

@@ -79,6 +79,7 @@ static const Export kExports[] = {
     {"lockOpen", lockOpen},
     {"fileReserve", fileReserve},
     {"affinity", affinity},
+    {"usableCpus", usableCpus},
     {"setAffinity", setAffinity},
     {"currentCpu", currentCpu},
     {"threadCpuTime", threadCpuTime},

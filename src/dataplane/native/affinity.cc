@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ namespace penstock {
 
 constexpr int kCpus = 8192;
 constexpr size_t kSetBytes = kCpus / 8;
+/** Of a thread that makes two system calls; what the process has for each thread is taken from it. */
+constexpr size_t kAskingStackBytes = 256 * 1024;
 
 /** cpu_set_t ends at 1024; the CPU_*_S macros and the kernel take larger ones. */
 union CpuSet {
@@ -28,6 +31,36 @@ union CpuSet {
 };
 
 static CpuSet initial;
+
+/** The CPUs of `initial` that the kernel still allows, for whoever has a thread to ask with: none where it refuses them all. */
+static void* askForInitial(void* result) {
+  CpuSet& usable = *static_cast<CpuSet*>(result);
+  if (sched_setaffinity(0, kSetBytes, &initial.set) < 0) {
+    if (errno == EINVAL) memset(&usable, 0, sizeof usable);
+    return nullptr;
+  }
+  CpuSet got;
+  if (sched_getaffinity(0, kSetBytes, &got.set) >= 0) CPU_AND_S(kSetBytes, &usable.set, &initial.set, &got.set);
+  return nullptr;
+}
+
+/** The CPUs of `initial` without those that the cpuset has lost since, or that are off; all of them where the kernel does not say. */
+static CpuSet usableNow() {
+  CpuSet usable = initial;
+  CpuSet main;
+  if (sched_getaffinity(getpid(), kSetBytes, &main.set) < 0) return usable;
+  CPU_AND_S(kSetBytes, &main.set, &main.set, &initial.set);
+  // A cpuset that loses CPUs takes them from every thread.
+  if (CPU_EQUAL_S(kSetBytes, &main.set, &initial.set)) return usable;
+  // Runs that are alone on theirs may have them, or whoever has pinned the main thread: a thread of its own asks, and changes nothing for others.
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kAskingStackBytes);
+  if (pthread_create(&thread, &attributes, askForInitial, &usable) == 0) pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  return usable;
+}
 
 static pid_t threadId() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
@@ -41,7 +74,10 @@ class Pins {
     const auto before = threads_.find(own);
     const bool wasAlone = before != threads_.end() && before->second.alone;
     const CpuSet wanted = cpus ? *cpus : others(own);
-    if (sched_setaffinity(0, kSetBytes, &wanted.set) < 0) return -1;
+    if (sched_setaffinity(0, kSetBytes, &wanted.set) < 0) {
+      // Of those that others leave none may be had any more (cpusets).
+      if (cpus || errno != EINVAL || sched_setaffinity(0, kSetBytes, &initial.set) < 0) return -1;
+    }
     if (cpus) {
       threads_[own] = {*cpus, alone};
     } else if (before != threads_.end()) {
@@ -123,15 +159,19 @@ napi_value readClock(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-napi_value affinity(napi_env env, napi_callback_info) {
+static napi_value toList(napi_env env, const CpuSet& cpus) {
   napi_value list = nullptr;
   napi_create_array(env, &list);
   uint32_t length = 0;
   for (int cpu = 0; cpu < kCpus; cpu++) {
-    if (CPU_ISSET_S(cpu, kSetBytes, &initial.set)) napi_set_element(env, list, length++, toInteger(env, cpu));
+    if (CPU_ISSET_S(cpu, kSetBytes, &cpus.set)) napi_set_element(env, list, length++, toInteger(env, cpu));
   }
   return list;
 }
+
+napi_value affinity(napi_env env, napi_callback_info) { return toList(env, initial); }
+
+napi_value usableCpus(napi_env env, napi_callback_info) { return toList(env, usableNow()); }
 
 napi_value setAffinity(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "setAffinity", 1);

@@ -13,6 +13,7 @@ napi_value now(napi_env env, napi_callback_info info);
 napi_value unixTime(napi_env env, napi_callback_info info);
 napi_value readClock(napi_env env, napi_callback_info info);
 napi_value affinity(napi_env env, napi_callback_info info);
+napi_value usableCpus(napi_env env, napi_callback_info info);
 napi_value setAffinity(napi_env env, napi_callback_info info);
 napi_value currentCpu(napi_env env, napi_callback_info info);
 napi_value threadCpuTime(napi_env env, napi_callback_info info);

@@ -258,6 +258,7 @@ test('affinity pins, reports and gives back', () => {
   expect(native.currentCpu()).toBe(all.at(-1))
   native.setAffinity([])
   expect(native.affinity()).toEqual(all)
+  expect(native.usableCpus()).toEqual(all)
   expect(() => native.setAffinity([8000])).toThrow(expect.objectContaining({ code: 'EINVAL' }))
   expect(() => native.setAffinity([-1])).toThrow(RangeError)
   expect(() => native.setAffinity(['a' as unknown as number])).toThrow(TypeError)
@@ -561,6 +562,7 @@ describe('wrong arguments', () => {
         'threadCpuTime',
         'trimHeap',
         'unixTime',
+        'usableCpus',
       ].sort(),
     )
     const openBefore = native.openDescriptors()

@@ -98,8 +98,10 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   /** Closes a socket, device, event, poller, AEAD or ChaCha context or lock, once no thread is inside a call on it. Closing twice throws. */
   close(handle: number): void
 
-  /** CPUs this process may use. */
+  /** CPUs this process could use when the addon was loaded. */
   affinity(): number[]
+  /** Those of them that it may use now: cpusets lose CPUs while processes run. */
+  usableCpus(): number[]
   /**
    * Pins the calling thread; an empty list gives back what the process had at load. While it is `alone`, the threads of this process that are not pinned use
    * other CPUs, if there are any.
