@@ -13,6 +13,7 @@ import { readInput } from './input.ts'
 import { kpisTable } from './kpis-table.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
 import { collect, duration, type Format, whole, withAllMetrics, withOutput } from './options.ts'
+import { nameOf } from './problems.ts'
 import { kpiObserver } from './simulate-run.ts'
 import { MAX_SEED, planSweep, runOf } from './sweep.ts'
 import { valueText } from './sweep-settings.ts'
@@ -76,7 +77,8 @@ function simulateThese(given: readonly Given[], options: SimulateCommandOptions,
   const runs = given.map(({ file, config, set }) => {
     const observer = kpiObserver(config)
     const { onSample } = observer
-    return { file, config, set, observer, onLog: logger(several ? file : '', verbose), ...(onSample && { onSample }) }
+    const onLog = logger(several ? file : '', verbose)
+    return { file, config, set, observer, onLog, ...(several && { name: nameOf(file) }), ...(onSample && { onSample }) }
   })
   const simulated = simulateTogether(runs, { registry: components, duration: options.duration * NS_PER_MS, seed })
   const told = simulated.map((run, i) => ({

@@ -449,6 +449,16 @@ describe('simulate', () => {
     expect(all?.match(/stream_\d+_ssrc/g)).toHaveLength(64)
   })
 
+  it('of several says which cannot begin', async () => {
+    const socket = { udp_local: { address: '127.0.0.1:9000', output: 'a' } }
+    const sockets = { one: socket, other: { udp_local: { ...socket.udp_local, output: 'b' } } }
+    const sinks = { sink: { traffic_sink: { input: 'a' } }, drain: { traffic_sink: { input: 'b' } } }
+    const taken = directory.file('taken.json', { engine_config: { pipeline: { ...sockets, ...sinks } } })
+    const { code, stdout, stderr } = await penstock(['simulate', good, taken, '-d', '1s'])
+    const why = 'component "other" (udp_local): address 127.0.0.1:9000 is taken (EADDRINUSE)'
+    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: `penstock: ${taken}: ${why}\n` })
+  })
+
   it('runs several at the same time, joined by their simulated networks; one that fails is told, the other goes on', async () => {
     const lan = { network_name: 'lan' }
     const sender = directory.file('sender.json', {

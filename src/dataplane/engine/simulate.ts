@@ -267,13 +267,15 @@ export function simulate(config: PipelineConfig, { onLog, ...options }: Simulate
 /** One of several runs. */
 export interface SimulatedRun extends Pick<SimulateOptions, 'onLog'> {
   config: PipelineConfig
+  /** What it is called where it cannot begin; absent: it is alone. */
+  name?: string
   /** Called every second of virtual time and at the end, when `region` has the metrics of `now`, nanoseconds. */
   onSample?: (region: SharedArrayBuffer, now: number) => void
 }
 
 /**
  * Runs several at the same time, joined by their simulated networks, each with a seed of its own drawn from `seed`, which the first has. One that
- * fails is over, the others go on.
+ * fails is over, the others go on; throws what keeps one from beginning.
  */
 export function simulateTogether(
   runs: readonly SimulatedRun[],
@@ -282,9 +284,13 @@ export function simulateTogether(
   const world = new SimulatedWorld()
   const { clock } = world
   const seeds = runs.map((_, i) => seedOfRun(seed, i))
-  const simulations = runs.map(
-    ({ config, onLog }, i) => new Simulation(config, { ...(onLog && { onLog }), registry, seed: seeds[i] }, world),
-  )
+  const simulations = runs.map(({ config, onLog, name }, i) => {
+    try {
+      return new Simulation(config, { ...(onLog && { onLog }), registry, seed: seeds[i] }, world)
+    } catch (error) {
+      throw name === undefined ? error : new Error(`${name}: ${(error as Error).message}`, { cause: error })
+    }
+  })
   const sample = (simulation: Simulation, i: number, now: number) => {
     const { onSample } = runs[i]
     if (onSample === undefined) return
