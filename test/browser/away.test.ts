@@ -43,7 +43,7 @@ describeInBrowser('a view', () => {
     await node.kill()
   })
 
-  test('names the node that answers at its address, also when another one does', async () => {
+  test('names the node that answers at its address, also when it has another name, or another one does', async () => {
     const firstFlags = { 'node-name': 'first', grpc: 'none' }
     const first = await NodeProcess.start({ directory: temporaryDirectory(), flags: firstFlags })
     const http = first.address
@@ -53,14 +53,20 @@ describeInBrowser('a view', () => {
       page.locator('.bar .where'),
       (name: string) => page.getByRole('region', { name: `Node ${name}` }),
     ]
+    await page.clock.install()
+    await page.reload()
     await card('first').waitFor()
     await bar.getByText('first', { exact: true }).waitFor()
+    await first.caller.unary('setNode', { nodeId: first.id, name: 'named anew' })
+    await page.clock.fastForward(10_000)
+    await card('named anew').waitFor()
+    await bar.getByText('named anew', { exact: true }).waitFor()
     await first.kill()
     const flags = { 'node-name': 'second', grpc: 'none', http }
     const second = await NodeProcess.start({ directory: temporaryDirectory(), flags })
     await card('second').waitFor()
     await bar.getByText('second', { exact: true }).waitFor()
-    expect(await card('first').count()).toBe(0)
+    expect(await card('named anew').count()).toBe(0)
     await close(view)
     await second.kill()
   })

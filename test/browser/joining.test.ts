@@ -94,7 +94,15 @@ describeInBrowser('the overview', () => {
     })
     const view = await open(`http://${node.address}/`, { failsRequests: true })
     const { page } = view
-    await page.getByRole('region', { name: 'Node lone' }).waitFor()
+    await page.getByText('No pipelines yet.').waitFor()
+    // It is not said to have none where they were not told.
+    const lists = /\/v1\/nodes\/[^/]+\/pipelines$/
+    await page.route(lists, (route) => route.abort())
+    await page.reload()
+    await page.getByText('Its pipelines are not known while it is not reached.').waitFor()
+    expect(await page.getByText('No pipelines yet.').count()).toBe(0)
+    await page.unroute(lists)
+    await page.getByText('No pipelines yet.').waitFor()
     const banner = page.getByText('Connection lost')
     expect(await banner.count()).toBe(0)
     await node.kill()

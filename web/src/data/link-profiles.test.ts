@@ -74,6 +74,14 @@ describe('profiles', () => {
     expect(pipeline.c2.loss_constant).toMatchObject({ loss_probability: 0.001 })
   })
 
+  test('a component of its own kind keeps nothing that the step leaves out and that would exclude what it has', () => {
+    const text = row(['timed_burst_loss', { interval_ms: 100, burst_packets: 10, cancel_timer_ms: 5 }])
+    const burst = { interval_ms: 14_960, burst_duration_ms: 40 }
+    const plan = planOf(linkOf(text), [{ timed_burst_loss: burst }])
+    const { c0 } = JSON.parse(withValues(text, plan.values)).engine_config.pipeline
+    expect(c0.timed_burst_loss).toEqual({ input: '0', output: '1', ...burst })
+  })
+
   test('other components of the same meaning take what they can say', () => {
     const text = row(['delay_jitter', { delay: 1, jitter: 1 }], ['uniform_loss', { loss_prob: 0.5 }])
     const plan = planOf(linkOf(text), profile('lte').up)

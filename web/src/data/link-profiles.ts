@@ -1,6 +1,7 @@
 /** Puts a profile of a link on the emulation components that a pipeline has. */
 import type { ProfileStep } from './documents.ts'
 import type { Emulation, Link, LiveField } from './emulation.ts'
+import { isRequired } from './schema.ts'
 
 /** What a field means, whatever its component calls it. */
 type Quantity = 'rate' | 'queue' | 'delay' | 'jitter' | 'loss' | 'goodLoss' | 'badLoss' | 'toBad' | 'toGood'
@@ -30,7 +31,7 @@ const NOTHING: Readonly<Partial<Record<Quantity, number>>> = {
 }
 
 export interface ProfilePlan {
-  /** By JSON pointer. */
+  /** By JSON pointer; undefined takes a value away. */
   readonly values: ReadonlyMap<string, unknown>
   /** Components of the profile that the link has nothing for. */
   readonly missing: readonly string[]
@@ -129,14 +130,14 @@ function named({ component }: Emulation, meant: Meaning): Readonly<Record<string
   return Object.fromEntries(said)
 }
 
-/** The fields of a step, and of those that it leaves out the defaults. */
+/** The fields of a step, and of those that it leaves out the defaults: undefined, which takes away, where they have none. */
 function withDefaults(
-  { live }: Emulation,
+  { component, live }: Emulation,
   fields: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const defaults = live
-    .filter(({ steps, schema }) => steps.length === 1 && schema.default !== undefined)
-    .map(({ steps, schema }) => [steps[0] as string, schema.default])
+  const defaults = live.flatMap(({ steps: [name = '', ...inner], schema }) =>
+    inner.length === 0 && !isRequired(component.schema, name) ? [[name, schema.default] as const] : [],
+  )
   return { ...Object.fromEntries(defaults), ...fields }
 }
 

@@ -11,6 +11,9 @@ export interface Nodes {
   readonly isHub: boolean
 }
 
+/** Milliseconds after which a node on no hub is asked again: of its name, which may be given another, no stream tells there. */
+const READ_AGAIN = 10_000
+
 const NONE: Nodes = { byId: new Map(), isHub: false }
 
 export const nodes = new LiveStore<Nodes>(NONE, async (feed) => {
@@ -34,22 +37,31 @@ async function followHub({ signal, set, get, opened, lost }: Feed<Nodes>): Promi
   }
 }
 
-/** Shows the node by itself until it is on a hub; whenever the stream is opened it is asked anew, as it may be another one by then. */
+/** Shows the node by itself until it is on a hub; whenever the stream is opened it is asked at once, as it may be another one by then. */
 async function alone({ signal, set, opened, lost }: Feed<Nodes>): Promise<void> {
   const failed = new AbortController()
   const ended = AbortSignal.any([signal, failed.signal])
-  const show = async (): Promise<void> => {
+  const read = async (): Promise<void> => {
     const { nodeId } = await getLocalNodeId(node, {}, { signal })
     const { node: own } = await getNode(node, { nodeId }, { signal })
     // It may have turned out meanwhile that the node is on a hub.
     if (ended.aborted) return
     set({ byId: new Map(own === undefined ? [] : [[nodeId, { ...own, online: true }]]), isHub: false })
-    opened()
+  }
+  const show = async (): Promise<void> => {
+    await read()
+    if (!ended.aborted) opened()
   }
   const onOpen = (): void => void show().catch((error: unknown) => failed.abort(error))
-  for await (const { state } of streamConnectionState(node, {}, { signal: ended, onOpen, onBreak: lost })) {
-    if (state === 'UNAUTHENTICATED') continue
-    failed.abort()
-    return
+  // Where it is not reached, the stream says so.
+  const timer = setInterval(() => void read().catch(() => {}), READ_AGAIN)
+  try {
+    for await (const { state } of streamConnectionState(node, {}, { signal: ended, onOpen, onBreak: lost })) {
+      if (state === 'UNAUTHENTICATED') continue
+      failed.abort()
+      return
+    }
+  } finally {
+    clearInterval(timer)
   }
 }

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 import { failureOf } from '../data/live.ts'
 import { Failure } from './failure.tsx'
 
-interface Toast {
+export interface Toast {
   readonly id: number
   readonly text?: string
   readonly error?: unknown
@@ -30,8 +30,19 @@ export function tellFailure(what: string, error: unknown): void {
 
 function add(toast: Omit<Toast, 'id'>): number {
   lastId++
-  change([...toasts, { ...toast, id: lastId }].slice(-MAX_TOASTS))
+  change(withToast(toasts, { ...toast, id: lastId }))
   return lastId
+}
+
+/** With one more; of more than there is room for the oldest good news gives way, the oldest failure only where all are failures. */
+export function withToast(before: readonly Toast[], toast: Toast): readonly Toast[] {
+  const all = [...before, toast]
+  if (all.length <= MAX_TOASTS) return all
+  const goes = Math.max(
+    0,
+    all.findIndex(({ error }) => error === undefined),
+  )
+  return all.toSpliced(goes, 1)
 }
 
 function close(id: number): void {

@@ -79,6 +79,9 @@ function Pipelines({ nodeId }: { readonly nodeId: string }) {
   const { value, status, error } = useLive(pipelinesOf(nodeId))
   if (status === 'failed' && error !== undefined) return <Failure error={error} title="Its pipelines are not known" />
   if (status === 'opening' && value.size === 0) return <p className="quiet">Loading…</p>
+  if (status === 'lost' && value.size === 0) {
+    return <p className="quiet">Its pipelines are not known while it is not reached.</p>
+  }
   if (value.size === 0) {
     return (
       <p className="quiet">
