@@ -57,6 +57,33 @@ describeInBrowser('the keyboard', () => {
     await close(view)
   })
 
+  test.each([1280, 320])('has its place below the bar, in a window of %i pixels', async (width) => {
+    for (const name of ['one', 'two', 'three']) {
+      if ((await storedAt(node, name)) === undefined) await node.create(lossy(), { name })
+    }
+    const view = await open(`http://${node.node.http}/`, { viewport: { width, height: 260 } })
+    const { page } = view
+    const bottomOfBar = () => page.locator('.bar').evaluate((bar) => bar.getBoundingClientRect().bottom)
+    const topOf = (selector: string) =>
+      page.locator(selector).evaluate((element) => element.getBoundingClientRect().top)
+    await page.getByRole('link', { name: 'one', exact: true }).click()
+    await page.locator('.pipeline-head').waitFor()
+    expect(await topOf('.pipeline-head h1')).toBeGreaterThanOrEqual(await bottomOfBar())
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('link', { name: 'three', exact: true }).waitFor()
+    expect(await topOf('h1')).toBeGreaterThanOrEqual(await bottomOfBar())
+    // From the end of the list back to its beginning.
+    await page.getByRole('link', { name: 'two', exact: true }).focus()
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+    for (let presses = 0; presses < 8; presses++) {
+      await page.keyboard.press('Shift+Tab')
+      const top = await page.evaluate(() => document.activeElement?.getBoundingClientRect().top)
+      const isInBar = await page.evaluate(() => document.activeElement?.closest('.bar') !== null)
+      if (!isInBar) expect(top).toBeGreaterThanOrEqual(await bottomOfBar())
+    }
+    await close(view)
+  })
+
   test('goes on from a number on Impair once it is set, and leaves one that the field does not allow', async () => {
     const id = await node.create(lossy(0.1), { name: 'impaired' })
     const view = await open(address(`pipelines/${id}/impair`))
