@@ -35,6 +35,20 @@ describeInBrowser('numbers', () => {
     await close(view)
   })
 
+  test('of a component are those of the box that was clicked last, however fast clicks follow each other', async () => {
+    const view = await openTab(await node.create(lossy()))
+    const { page } = view
+    const boxes = page.locator('.react-flow__node')
+    await boxes.nth(2).waitFor()
+    for (const place of [0, 1, 2, 0, 1]) await boxes.nth(place).dispatchEvent('click')
+    await page.getByRole('complementary', { name: 'Component loss', exact: true }).waitFor()
+    // By keyboard too.
+    await boxes.nth(2).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('complementary', { name: 'Component sink', exact: true }).waitFor()
+    await close(view)
+  })
+
   test('of KPIs may be negative or huge, and their colour loads nothing', async () => {
     const color = 'url(http://elsewhere.example/x)'
     const metrics = [

@@ -66,16 +66,17 @@ export function Graph({ nodeId, runId, configuration, selected, onSelect }: Grap
         edges={drawn.edges}
         nodeTypes={NODES}
         edgeTypes={EDGES}
-        onNodesChange={onNodesChange}
+        onNodesChange={(changes) => {
+          onNodesChange(changes)
+          // The keyboard selects too. What is selected is told by each change, not by all that is: that is behind while clicks follow each other fast.
+          const chosen = changes.find((change) => change.type === 'select' && change.selected)
+          if (chosen?.type === 'select') onSelect(chosen.id)
+        }}
         onInit={(instance) => {
           flow.current = instance as unknown as ReactFlowInstance
         }}
         onNodeClick={(_, { id }) => onSelect(id)}
         onPaneClick={() => onSelect(undefined)}
-        onSelectionChange={({ nodes: [first] }) => {
-          // The keyboard selects too.
-          if (first !== undefined && first.id !== selected) onSelect(first.id)
-        }}
         colorMode={theme}
         fitView
         fitViewOptions={FIT}
