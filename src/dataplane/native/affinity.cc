@@ -44,24 +44,6 @@ static void* askForInitial(void* result) {
   return nullptr;
 }
 
-/** The CPUs of `initial` without those that the cpuset has lost since, or that are off; all of them where the kernel does not say. */
-static CpuSet usableNow() {
-  CpuSet usable = initial;
-  CpuSet main;
-  if (sched_getaffinity(getpid(), kSetBytes, &main.set) < 0) return usable;
-  CPU_AND_S(kSetBytes, &main.set, &main.set, &initial.set);
-  // A cpuset that loses CPUs takes them from every thread.
-  if (CPU_EQUAL_S(kSetBytes, &main.set, &initial.set)) return usable;
-  // Runs that are alone on theirs may have them, or whoever has pinned the main thread: a thread of its own asks, and changes nothing for others.
-  pthread_attr_t attributes;
-  pthread_t thread;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kAskingStackBytes);
-  if (pthread_create(&thread, &attributes, askForInitial, &usable) == 0) pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-  return usable;
-}
-
 static pid_t threadId() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 /** The threads that are pinned, and which of them the others make room for. */
@@ -95,6 +77,26 @@ class Pins {
     const bool wasAlone = own->second.alone;
     threads_.erase(own);
     if (wasAlone) makeRoom();
+  }
+
+  /** The CPUs of `initial` without those that the cpuset has lost since, or that are off; all of them where the kernel does not say. */
+  CpuSet usable() {
+    CpuSet cpus = initial;
+    CpuSet main;
+    if (sched_getaffinity(getpid(), kSetBytes, &main.set) < 0) return cpus;
+    CPU_AND_S(kSetBytes, &main.set, &main.set, &initial.set);
+    // A cpuset that loses CPUs takes them from every thread.
+    if (CPU_EQUAL_S(kSetBytes, &main.set, &initial.set)) return cpus;
+    // Runs that are alone on theirs may have them, or whoever has pinned the main thread: a thread of its own asks, and changes nothing for others.
+    // Meanwhile none is to make room there: it would be taken for what the kernel allows.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kAskingStackBytes);
+    if (pthread_create(&thread, &attributes, askForInitial, &cpus) == 0) pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+    return cpus;
   }
 
  private:
@@ -171,7 +173,7 @@ static napi_value toList(napi_env env, const CpuSet& cpus) {
 
 napi_value affinity(napi_env env, napi_callback_info) { return toList(env, initial); }
 
-napi_value usableCpus(napi_env env, napi_callback_info) { return toList(env, usableNow()); }
+napi_value usableCpus(napi_env env, napi_callback_info) { return toList(env, pins().usable()); }
 
 napi_value setAffinity(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "setAffinity", 1);

@@ -225,6 +225,26 @@ describe('threads', () => {
     expect(messages.slice(0, 2)).toEqual(['waiting', 77])
   })
 
+  test('CPUs that a worker has for itself, and gives back, are usable all the time', async () => {
+    const all = native.affinity()
+    const over = new Int32Array(new SharedArrayBuffer(4))
+    const worker = new Worker(
+      `${load}
+      parentPort.postMessage('turns')
+      while (Atomics.load(workerData.over, 0) === 0) {
+        native.setAffinity([workerData.cpu], true)
+        native.setAffinity([])
+      }`,
+      { eval: true, workerData: { cpu: all[0], over } },
+    )
+    await once(worker, 'message')
+    const found = new Set(Array.from({ length: 5000 }, () => native.usableCpus().join()))
+    const gone = once(worker, 'exit')
+    Atomics.store(over, 0, 1)
+    await gone
+    expect([...found]).toEqual([all.join()])
+  })
+
   test('a socket, an owner and the clock are shared between threads, memory is not', async () => {
     const memory = packetMemory(4)
     const id = native.memoryOpen(memory)
