@@ -38,7 +38,7 @@ class AnsweringAddresses {
   static size_t fillIn(const in6_addr& from, uint8_t* control);
 
  private:
-  /** What of a record says who it is: what lies between is 0. */
+  /** What of a record says who it is, without the ordinal of a connection: what lies between is 0. */
   using Peer = std::array<uint64_t, 3>;
   struct Hash {
     size_t operator()(const Peer& peer) const {
@@ -55,6 +55,7 @@ class AnsweringAddresses {
   static Peer peerOf(const uint8_t* remote) {
     Peer peer;
     memcpy(peer.data(), remote, sizeof peer);
+    reinterpret_cast<uint8_t*>(peer.data())[kOrdinalByte] = 0;
     return peer;
   }
   void put(const Peer& peer, const in6_addr& local);

@@ -23,6 +23,7 @@
 namespace penstock {
 
 constexpr size_t kRemoteBytes = 32;
+constexpr size_t kOrdinalByte = 1;
 
 /** The arrays are shared with JavaScript, which may write them at any time: every value is loaded once, then checked. */
 inline int32_t loadOnce(const int32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
