@@ -119,6 +119,9 @@ await heard('everything is heard after the interface was replaced')
 
 const later = metric('local_port')
 const held = native.openDescriptors() - first
+// Once for each time that the interface was made anew.
+const listened = () => log.filter((line) => /^listener: .* again: /.test(line)).length
+await until('the listener listens there again', () => listened() === 2)
 const dial = `require('node:net').connect(7007, '${NEAR_LINK}%cable').end('hello')`
 execFileSync('ip', inFar(process.execPath, '-e', dial), { stdio: ['ignore', 'ignore', 'inherit'] })
 await until('a connection has come', () => figure('listener', 'received_packets') === 1)
