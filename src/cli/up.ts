@@ -2,6 +2,7 @@
 import { finished } from 'node:stream'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../node/config.ts'
+import { LogOutput, writerTo } from '../node/log-output.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
@@ -44,6 +45,12 @@ export function addUp(program: Command): void {
     })
 }
 
+/** Prints a line, also on a terminal that takes nothing at the moment: it does not hold the node. */
+function say(line: string): void {
+  if (process.stdout.isTTY) new LogOutput(writerTo(1)).write(`${line}\n`)
+  else print(line)
+}
+
 /** Runs a node until `stop` aborts, which ends a start as well; resolves once it is down. */
 async function untilStopped(stop: AbortSignal, { config, chosen, file }: LoadedConfig): Promise<void> {
   const { startNode } = await import('../node/node.ts')
@@ -52,7 +59,7 @@ async function untilStopped(stop: AbortSignal, { config, chosen, file }: LoadedC
     throw new Failure(`the node did not start: ${messageOf(error)}`)
   })
   if (node === undefined) return
-  print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
+  say(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
   // A node that listens nowhere and has no link has nothing else that keeps the process.
   const alive = setInterval(() => undefined, MINUTE_MS)
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))

@@ -125,13 +125,13 @@ function ownKey(keyFile: string): KeyObject | undefined {
 
 /**
  * A new self-signed certificate (RFC 5280) and its key, as PEM. `now`: milliseconds since the Unix epoch. `key`: a P-256 key to make it
- * with; default: a new one. `from`: since when it is valid; default: the beginning, since clocks differ, and this one may be ahead.
+ * with; default: a new one. `from`: since when it is valid; default: 1970, since clocks differ: this one may be ahead, and others have not been set.
  */
 export function makeCertificate(
   hostnames: readonly string[],
   now: number,
   key?: KeyObject,
-  from = Math.min(now, EARLIEST_MS),
+  from = 0,
 ): { certificate: string; key: string } {
   const privateKey = key ?? newPrivateKey('p256')
   const publicKey = createPublicKey(privateKey)

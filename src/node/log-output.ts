@@ -1,9 +1,9 @@
-/** Standard error as the node's log has it: what it does not take at once waits, in order, and what is lost is counted. */
+/** Standard error as the node's log has it: what it does not take at once waits, in order, and what is lost is counted. Standard output has its first line so. */
 import { constants, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
 
-/** Bytes of lines that wait, at most: further ones are lost. */
+/** Bytes of lines that wait, at most: further ones are lost. A line that is longer waits alone. */
 const MAX_WAITING_BYTES = 256 << 10
 /** How long until what waits is tried again, milliseconds. */
 const AGAIN_MS = 100
@@ -11,17 +11,23 @@ const AGAIN_MS = 100
 const FULL = new Set(['EAGAIN', 'ENOSPC', 'EDQUOT'])
 
 /**
- * Standard error, for writing that does not wait: Node.js has it so where it is a pipe or a socket. A terminal, which others share, is opened once more: it
- * takes nothing for as long as Ctrl-S holds it, or the connection that it is at the end of stands still.
+ * Standard output (1) or error (2), for writing that does not wait: Node.js has it so where it is a pipe or a socket. A terminal, which others share, is opened
+ * once more: it takes nothing for as long as Ctrl-S holds it, or the connection that it is at the end of stands still.
  */
-function openStandardError(): number {
-  if (!isatty(2)) return 2
+function openAgain(descriptor: 1 | 2): number {
+  if (!isatty(descriptor)) return descriptor
   try {
-    return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK)
+    return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK)
   } catch {
     // It belongs to another user.
-    return 2
+    return descriptor
   }
+}
+
+/** Writes what there is room for, and gives how many bytes that were; throws where there is none. */
+export function writerTo(descriptor: 1 | 2): (bytes: Buffer) => number {
+  const opened = openAgain(descriptor)
+  return (bytes) => writeSync(opened, bytes)
 }
 
 export class LogOutput implements DestinationStream {
@@ -34,23 +40,23 @@ export class LogOutput implements DestinationStream {
   #lost = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `put` writes what there is room for, and gives how many bytes that were; default: to standard error. */
-  constructor(put?: (bytes: Buffer) => number) {
-    const standardError = put === undefined ? openStandardError() : 2
-    this.#put = put ?? ((bytes) => writeSync(standardError, bytes))
+  /** `put` is as what `writerTo` gives. */
+  constructor(put = writerTo(2)) {
+    this.#put = put
   }
 
   /** Never throws, never waits. */
   write(line: string): void {
     this.#drain()
     const bytes = Buffer.from(line)
-    if (this.#lost > 0 || this.#bytes + bytes.length > MAX_WAITING_BYTES) {
+    const isFirst = this.#waiting.length === 0
+    if (!isFirst && (this.#lost > 0 || this.#bytes + bytes.length > MAX_WAITING_BYTES)) {
       this.#lost++
       return
     }
     this.#waiting.push(bytes)
     this.#bytes += bytes.length
-    this.#drain()
+    if (isFirst) this.#drain()
   }
 
   #drain(): void {

@@ -72,7 +72,7 @@ test('a full disk: one line a minute with how often it was met, without stacks, 
 })
 
 /** Standard error with room for `room` bytes; then it fails with `code`. */
-function output() {
+function output(level: 'info' | 'error' = 'info') {
   const state = { text: '', room: Number.POSITIVE_INFINITY, code: 'EAGAIN' }
   const destination = new LogOutput((bytes) => {
     const part = bytes.subarray(0, state.room)
@@ -81,7 +81,7 @@ function output() {
     state.text += part.toString()
     return part.length
   })
-  return { state, log: createLog({ level: 'info', format: 'json', destination }) }
+  return { state, log: createLog({ level, format: 'json', destination }) }
 }
 
 const messages = (text: string) =>
@@ -119,6 +119,27 @@ test('of more than may wait the rest is lost, which is told in its place', () =>
     'after',
   ])
   expect(told[2]?.lines).toBe(9)
+})
+
+test('a line that is longer than what may wait is written where there is room, or waits alone', async () => {
+  const { state, log } = output()
+  const long = '-'.repeat(300_000)
+  log.info(long)
+  expect(messages(state.text)).toMatchObject([{ msg: long }])
+  state.room = 100_000
+  log.info(long)
+  state.room = Number.POSITIVE_INFINITY
+  log.info('after')
+  expect(messages(state.text).map(({ msg }) => msg)).toEqual([long, long, 'after'])
+})
+
+test('of a log without warnings it is told as an error', () => {
+  const { state, log } = output('error')
+  state.room = 0
+  for (let n = 0; n < 5; n++) log.error('-'.repeat(100_000))
+  state.room = Number.POSITIVE_INFINITY
+  log.error('after')
+  expect(messages(state.text).slice(2)).toMatchObject([{ level: 'error', lines: 3 }, { msg: 'after' }])
 })
 
 test('where nobody reads standard error any more nothing waits', () => {

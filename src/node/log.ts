@@ -30,7 +30,9 @@ export function createLog(options: NodeLogOptions): Logger {
       ? pino({ ...base, formatters: { level: (label) => ({ level: label }) } }, destination)
       : pino(base, { write: (line) => destination.write(textOf(line)) })
   if (destination instanceof LogOutput) {
-    destination.onLost = (lines) => log.warn({ lines }, 'lines of this log are lost: standard error took no more')
+    // A log without warnings has lost errors.
+    const level = log.isLevelEnabled('warn') ? 'warn' : 'error'
+    destination.onLost = (lines) => log[level]({ lines }, 'lines of this log are lost: standard error took no more')
   }
   return log
 }

@@ -7,18 +7,20 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
+import { freeAddress } from '../../src/cli/free-address.ts'
 import { packageRoot } from '../../src/package-root.ts'
+import { until } from '../harness/waiting.ts'
 import { lineOf, lossy, scratch, start } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
 afterAll(() => directory.dispose())
-const upFlags = (data: string) => [
+const upFlags = (data: string, http = '127.0.0.1:0') => [
   'up',
   '--data-dir',
   join(directory.path, data),
   '--http',
-  '127.0.0.1:0',
+  http,
   '--grpc',
   'none',
 ]
@@ -86,3 +88,21 @@ test.skipIf(!python)(
     }
   },
 )
+
+test.skipIf(!python)('a terminal that is held from the beginning does not hold the start', async () => {
+  const http = await freeAddress()
+  const terminal = new PseudoTerminal(upFlags('held-early', http), {})
+  try {
+    terminal.type('\x13')
+    const signal = AbortSignal.timeout(20_000)
+    const answers = () => fetch(`http://${http}/metrics`, { signal }).then(({ ok }) => ok)
+    await until(() => answers().catch(() => false), 'the node answers')
+    terminal.type('\x11')
+    await terminal.see(/penstock ready/)
+    terminal.type(KEYS.interrupt)
+    await terminal.see(/node is down/)
+    expect(await terminal.code()).toBe(0)
+  } finally {
+    terminal.process.kill('SIGKILL')
+  }
+})
