@@ -16,16 +16,34 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-test('lines that the disk did not take are counted where they are missing', async () => {
-  const path = join(directory, 'run.jsonl')
-  const numbers = [0, 1, 2, 5, 6, 10]
+test.each([
+  ['', [], ['0', '1', '2', '2 lines are missing', '5', '6', '3 lines are missing', '10']],
+  [', the first of them too', [0, 1, 2], ['5 lines are missing', '5', '6', '3 lines are missing', '10']],
+])('lines that the disk did not take are counted where they are missing%s', async (_, lost, expected) => {
+  write(
+    'run.jsonl',
+    [0, 1, 2, 5, 6, 10].filter((n) => !(lost as number[]).includes(n)),
+  )
+  expect(await read()).toEqual(expected)
+})
+
+test('the oldest lines, which are gone with their file, are not counted', async () => {
+  for (const [index, n] of [3, 2, 1].entries()) write(`run.jsonl.${n}`, [5 + index])
+  write('run.jsonl', [8])
+  expect(await read()).toEqual(['5', '6', '7', '8'])
+})
+
+function write(name: string, numbers: readonly number[]): void {
   const line = (n: number) =>
     `${JSON.stringify({ n, timestamp: 0, level: 'INFO', component: '', message: `${n}`, fields: {} })}\n`
-  writeFileSync(path, numbers.map(line).join(''))
-  const log = RunLog.stored({ path, bytes: 1 << 20, onLost: () => undefined })
+  writeFileSync(join(directory, name), numbers.map(line).join(''))
+}
+
+/** What a follower of the run that has ended is sent, without what stands behind a colon. */
+async function read(): Promise<(string | undefined)[]> {
+  const log = RunLog.stored({ path: join(directory, 'run.jsonl'), bytes: 1 << 20, onLost: () => undefined })
   const record = { id: 'run', pipelineId: 'pipeline', state: 'ENDED', createdAt: 0, outcome: 'STOPPED' } as const
   const sink = new CollectingSink<LogStreamMessages>()
   await HostedRun.ended(record as never, log).followLog(sink, 100)
-  const told = sink.messages.flatMap(({ messages }) => messages.map(({ message }) => message.split(':')[0]))
-  expect(told).toEqual(['0', '1', '2', '2 lines are missing', '5', '6', '3 lines are missing', '10'])
-})
+  return sink.messages.flatMap(({ messages }) => messages.map(({ message }) => message.split(':')[0]))
+}

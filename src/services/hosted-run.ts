@@ -159,8 +159,9 @@ export class HostedRun {
       const rest = this.log.inMemory(from)
       if (rest === undefined) {
         const { lines, next } = await this.log.stored(from)
-        // Before the first there may be fewer than were asked for.
-        const expected = from === begin ? (lines[0]?.n ?? next) : from
+        // Before the first there may be fewer than were asked for, as the oldest lines go.
+        const isCut = from === begin && !(await this.log.hasAllFiles())
+        const expected = isCut ? (lines[0]?.n ?? next) : from
         from = next
         await past.send(withMissing(lines, expected, next))
       } else {

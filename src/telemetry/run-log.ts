@@ -124,6 +124,11 @@ export class RunLog {
     })
   }
 
+  /** Whether no file of it has been removed yet: what is missing then, the disk did not take. */
+  hasAllFiles(): Promise<boolean> {
+    return this.#file.read(async (files) => (await files.bytes(LOG_FILES - 1)) === 0)
+  }
+
   /** Calls `listener` with lines appended from now on; returns what ends that. */
   follow(listener: LogListener): () => void {
     this.#listeners.add(listener)
