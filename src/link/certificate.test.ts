@@ -1,24 +1,11 @@
 /** The hub's own certificate: made once, kept, good for TLS, replaced before it expires. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import {
-  chmodSync,
-  fsyncSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { autoCertificate, keyFingerprintOf, makeCertificate } from './certificate.ts'
-
-// What the system is asked for, in order; it is asked all the same.
-vi.mock('node:fs', { spy: true })
 
 let directory: string
 beforeEach(() => {
@@ -44,31 +31,6 @@ test('is made once, for the names asked for and loopback, and kept', () => {
     first,
   )
   createSecureContext({ cert: readFileSync(first.certFile), key: readFileSync(first.keyFile) })
-})
-
-test('both files have their names on disk once it is made: a power failure takes neither away', () => {
-  vi.clearAllMocks()
-  const { certFile, keyFile } = autoCertificate({ directory, hostnames: [] })
-  const { calls, results, invocationCallOrder: opens } = vi.mocked(openSync).mock
-  const renames = vi.mocked(renameSync).mock
-  const syncs = vi.mocked(fsyncSync).mock
-  /** What was open under a number by then. */
-  const openedAs = (file: number, at: number) =>
-    calls[results.findLastIndex(({ value }, i) => value === file && (opens[i] as number) < at)]?.[0]
-  const done = [
-    ...renames.calls.map(([, to], i) => ({ at: renames.invocationCallOrder[i] as number, what: to })),
-    ...syncs.calls.map(([file], i) => {
-      const at = syncs.invocationCallOrder[i] as number
-      return { at, what: `sync ${openedAs(file, at)}` }
-    }),
-  ].sort((a, b) => a.at - b.at)
-  const ofFolder = `sync ${directory}`
-  expect(done.map(({ what }) => what).filter((what) => [keyFile, certFile, ofFolder].includes(`${what}`))).toEqual([
-    keyFile,
-    ofFolder,
-    certFile,
-    ofFolder,
-  ])
 })
 
 test('both files are readable by their owner only, also when somebody has opened them up', () => {

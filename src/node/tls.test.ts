@@ -53,5 +53,5 @@ test.each([
 test('a certificate out of its time is told, not refused', () => {
   const files = { certificate: at('a.crt'), key: at('a.key') }
   expect(readTls(files, Date.now() + 20 * 366 * 86_400_000).warning).toMatch(/expired on/)
-  expect(readTls(files, Date.now() - 366 * 86_400_000).warning).toMatch(/not valid before/)
+  expect(readTls(files, Date.UTC(1969, 0)).warning).toMatch(/not valid before/)
 })
