@@ -97,7 +97,7 @@ function documentation(top, packages) {
     write(join(directory, `${file}.gz`), zipped(readFileSync(join(root, file))))
   cpSync(join(root, 'docs'), join(directory, 'docs'), {
     recursive: true,
-    filter: (path) => statSync(path).isDirectory() || path.endsWith('.md'),
+    filter: (path) => statSync(path).isDirectory() || /\.(md|json)$/.test(path),
   })
 }
 

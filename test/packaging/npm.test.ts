@@ -49,6 +49,8 @@ describe('the tarball', () => {
           'proto/servicegrpc/pipeline/pipelines.proto',
           'examples/udp-fec.json',
           'examples/profiles/lte.json',
+          'docs/commands.md',
+          'docs/output/status.json',
         ],
         ...['man/penstock.1', 'man/penstock-pipelines.1', 'completions/penstock.bash', 'completions/_penstock'],
         ...['packaging/systemd/penstock.service', 'node_modules/@penstock/client/dist/index.js'],
@@ -62,7 +64,7 @@ describe('the tarball', () => {
 
   it('has nothing else', () => {
     const places =
-      /^(bin|dist\/(piscina|program|src\/dataplane\/engine|thread|web)|proto|examples|src\/dataplane\/native|packaging\/systemd|prebuilds|man|completions|node_modules\/(@penstock\/client|eventsource-parser))\//
+      /^(bin|dist\/(piscina|program|src\/dataplane\/engine|thread|web)|proto|docs|examples|src\/dataplane\/native|packaging\/systemd|prebuilds|man|completions|node_modules\/(@penstock\/client|eventsource-parser))\//
     const own = /^(package\.json|LICENSE|README\.md|CHANGELOG\.md|SECURITY\.md|binding\.gyp)$/
     expect(files.filter((path) => !places.test(path) && !own.test(path))).toEqual([])
     const published = files.filter((path) => !path.startsWith('node_modules/'))
