@@ -17,6 +17,7 @@ import { freePort, nginx, startNginx } from './nginx.ts'
 if (nginx === undefined) console.warn('SKIPPED: the tests of a proxy lack nginx (Debian package nginx-light)')
 
 const page = readFileSync(join(packageRoot(), 'docs/proxy.md'), 'utf8')
+const site = readFileSync(join(packageRoot(), 'examples/nginx/penstock.conf'), 'utf8')
 /** What every node answers. */
 const ID = '/v1/hub-client/local-node-id'
 
@@ -116,6 +117,12 @@ describe.skipIf(nginx === undefined).each([
     // A page of the proxy's own origin, port included.
     const own = { host: `penstock.example:${port}`, origin: `https://penstock.example:${port}`, ...bearer }
     expect((await call('GET', ID, own)).statusCode).toBe(200)
+  })
+
+  it('gives up idle connections before the node does', () => {
+    // Not seen from outside, which would take its time: the node closes them after 8 s at the soonest (docs/proxy.md).
+    const [, seconds] = /upstream penstock_http {[^}]*\n {4}keepalive_timeout (\d+)s;/.exec(site) ?? []
+    expect(Number(seconds)).toBeLessThan(8)
   })
 
   it('passes events on when they happen', async () => {
