@@ -142,6 +142,14 @@ test('open WebSockets with the token among the subprotocols', async () => {
   expect(await connect(token, { origin: page })).toBe('101 penstock')
   expect(seen.calls.at(-1)).toMatchObject({ identity: 'laptop', transport: 'websocket' })
   expect(await connect(token.toReversed(), { origin: page })).toBe('101 penstock')
+  // In header fields of their own, which a proxy leaves so (RFC 6455, section 11.3.4).
+  const fields = ['penstock', 'penstock.bearer.good'].flatMap((name) => ['sec-websocket-protocol', name])
+  const upgrade = ['host', 'localhost', 'connection', 'upgrade', 'upgrade', 'websocket', 'sec-websocket-version', '13']
+  const key = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==', 'origin', page]
+  const asked = httpRequest({ port: at, host: '127.0.0.1', path, headers: [...upgrade, ...key, ...fields] }).end()
+  const [answer] = (await Promise.race([once(asked, 'upgrade'), once(asked, 'response')])) as [IncomingMessage]
+  answer.destroy()
+  expect([answer.statusCode, answer.headers['sec-websocket-protocol']]).toEqual([101, 'penstock'])
   expect(await connect(token, { host: 'any.example', 'x-forwarded-for': '203.0.113.9' })).toBe('101 penstock')
   expect(await connect(token, { origin: 'https://evil.example' })).toBe(403)
   expect(await connect(['penstock', 'penstock.bearer.bad'], { origin: page })).toBe(401)

@@ -50,6 +50,12 @@ function refusal(header: (name: string) => string): HttpAnswer | undefined {
 /** Length of a body, bytes or characters, beyond which it is kept here until it is read: what a request costs while small ones are answered at once. */
 const LONG_BODY = 16 * 1024
 
+/** Those long answers that their clients have not read yet, each by its exchange. */
+export interface UnreadAnswers {
+  add(exchange: Exchange): void
+  delete(exchange: Exchange): void
+}
+
 export class Exchange {
   /** Undefined once it must not be touched any more. */
   #response: HttpResponse | undefined
@@ -64,6 +70,8 @@ export class Exchange {
   headers: Readonly<Record<string, string>> | undefined
   /** Told once if the client goes away before its answer is complete. */
   caller: { lose(): void } | undefined
+  /** Told of a long answer that is not read at once, and of its end, read or not. */
+  unread: UnreadAnswers | undefined
 
   private constructor(response: HttpResponse, verb: string, report: Report) {
     this.#response = response
@@ -176,7 +184,7 @@ export class Exchange {
     const begin = response.getWriteOffset()
     const write = (offset: number): boolean => {
       const [hasRoom, isDone] = response.tryEnd(bytes.subarray(offset - begin), bytes.length)
-      if (isDone) this.#long = undefined
+      if (isDone) this.#endLong()
       return hasRoom
     }
     this.#long = response
@@ -187,6 +195,7 @@ export class Exchange {
     if (this.#isWithin) first()
     else this.#corked(response, first)
     if (this.#long === undefined) return
+    this.unread?.add(this)
     response.onWritable((offset) => {
       let hasRoom = true
       if (this.#long !== undefined) this.#corked(response, () => (hasRoom = write(offset)))
@@ -194,7 +203,12 @@ export class Exchange {
     })
     if (!this.#isWithin) return
     // As `#leave` does for those that wait; this one is neither to be answered nor to be lost.
-    response.onAborted(() => (this.#long = undefined))
+    response.onAborted(() => this.#endLong())
+  }
+
+  #endLong(): void {
+    this.#long = undefined
+    this.unread?.delete(this)
   }
 
   /** Begins an answer of unknown length; as `answer` otherwise, so to HEAD it is the head alone. */
@@ -302,7 +316,7 @@ export class Exchange {
   #leave(): void {
     this.#isWithin = false
     this.#response?.onAborted(() => {
-      this.#long = undefined
+      if (this.#long !== undefined) this.#endLong()
       if (this.#state === 'answered') return
       this.#response = undefined
       this.#state = 'aborted'
@@ -328,7 +342,9 @@ export class Exchange {
 
   #refuseBody(most: number): void {
     const error = new ServiceError('RESOURCE_EXHAUSTED', `the body is longer than ${most} bytes`)
-    this.answer(errorAnswer(error, { status: '413 Payload Too Large', close: true }))
+    // The rest of it is read and dropped, as of every request that is answered before its body: who is still sending would not see the answer to a
+    // connection that is closed at once (RFC 9112, section 9.6).
+    this.answer(errorAnswer(error, { status: '413 Payload Too Large' }))
   }
 
   #upgrade<Data extends object>(

@@ -29,6 +29,9 @@ export type RouteMatch =
   /** A path parameter is not percent-encoded UTF-8. */
   | { readonly kind: 'malformed'; readonly segment: string }
 
+/** What the HTTP library makes of bytes that are no UTF-8, such as a letter that a client has left in ISO 8859-1. */
+export const REPLACEMENT = '\ufffd'
+
 /** How many paths of each verb are remembered, and how long they may be. */
 const MAX_RECENT_PATHS = 1_024
 const MAX_RECENT_PATH_LENGTH = 256
@@ -102,6 +105,7 @@ export class HttpRoutes {
     const bound: Record<string, string> = {}
     for (const [index, name] of route.parameters.entries()) {
       const raw = values[index] as string
+      if (raw.includes(REPLACEMENT)) return { kind: 'malformed', segment: raw }
       try {
         bound[name] = decodeURIComponent(raw)
       } catch {

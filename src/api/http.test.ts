@@ -133,6 +133,17 @@ describe('REST', () => {
     expect((await json('GET', '/v1/streams/hub-server/authentication-requests')).status).toBe(426)
   })
 
+  test('bytes in a path or a query that are no UTF-8 are refused', async () => {
+    for (const target of ['/v1/nodes/pr\xfcfen', '/v1/nodes?metadataFilters[region].stringValue=pr\xfcfen']) {
+      const socket = connect(port, '127.0.0.1')
+      socket.write(Buffer.from(`GET ${target} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 'latin1'))
+      const [answer] = await once(socket, 'data')
+      socket.destroy()
+      expect(String(answer)).toMatch(/^HTTP\/1\.1 400 [\s\S]*is not percent-encoded UTF-8/)
+    }
+    expect(seen.requests).toEqual([])
+  })
+
   test('HEAD and OPTIONS', async () => {
     const head = await fetch(`${base}/v1/nodes`, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
@@ -152,6 +163,28 @@ describe('REST', () => {
     const chunked = `100000\r\n${chunk}\r\n`.repeat(5)
     const head = 'POST /v1/nodes/n1/pipelines HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n'
     expect((await raw(head + chunked)).status).toBe(413)
+  })
+
+  test('who sends a body that is too long to its end gets the answer, and is served again', async () => {
+    const body = 'z'.repeat(5 * 1024 * 1024)
+    const post = 'POST /v1/nodes/n1/pipelines HTTP/1.1\r\nhost: localhost\r\n'
+    for (const sent of [
+      `content-length: ${body.length}\r\n\r\n${body}`,
+      `transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    ]) {
+      const socket = connect(port, '127.0.0.1')
+      let received = ''
+      socket.on('data', (chunk) => {
+        received += chunk.toString()
+        if (/"id":"n1"/.test(received)) socket.destroy()
+      })
+      socket.on('error', (error) => {
+        received += error.message
+      })
+      socket.write(`${post}${sent}GET /v1/nodes/n1 HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+      await once(socket, 'close')
+      expect(received).toMatch(/^HTTP\/1\.1 413 [\s\S]*longer than 4194304 bytes[\s\S]*HTTP\/1\.1 200 OK/)
+    }
   })
 
   test('a caller that leaves aborts the signal of its call', async () => {
@@ -397,15 +430,15 @@ describe('access', () => {
   describe('long answers', () => {
     const pipelines = Array.from({ length: 8 }, (_, i) => ({ ...pipeline(`p${i}`), jsonConfig: 'x'.repeat(2 ** 20) }))
     const path = '/v1/nodes/n1/pipelines'
+    const long = new Dispatcher({
+      handlers: {
+        getPipelines: ({ nodeId }) => (nodeId === 'n1' ? { pipelines } : Promise.resolve({ pipelines })),
+      },
+      report: (error) => seen.reports.push(error),
+    })
     let other: HttpListener
     let otherPort: number
     beforeAll(async () => {
-      const long = new Dispatcher({
-        handlers: {
-          getPipelines: ({ nodeId }) => (nodeId === 'n1' ? { pipelines } : Promise.resolve({ pipelines })),
-        },
-        report: (error) => seen.reports.push(error),
-      })
       other = new HttpListener({ dispatcher: long, access, address: '127.0.0.1', port: 0 })
       ;({ port: otherPort } = await other.start())
     })
@@ -445,6 +478,23 @@ describe('access', () => {
       socket.on('error', () => undefined).resume()
       await closed
       expect(socket.bytesRead).toBeLessThan(20 * 2 ** 20)
+      expect(seen.reports).toEqual([])
+    })
+
+    test.each(['n1', 'later'])('are read to their end when the listener stops (%s)', async (id) => {
+      const stopping = new HttpListener({ dispatcher: long, access, address: '127.0.0.1', port: 0 })
+      const { port: stoppingPort } = await stopping.start()
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        httpRequest({ port: stoppingPort, host: '127.0.0.1', path: `/v1/nodes/${id}/pipelines` }, resolve)
+          .on('error', reject)
+          .end()
+      })
+      const stopped = stopping.stop()
+      await settle()
+      let length = 0
+      for await (const chunk of response) length += (chunk as Buffer).length
+      expect(length).toBe(Number(response.headers['content-length']))
+      await stopped
       expect(seen.reports).toEqual([])
     })
   })

@@ -120,8 +120,8 @@ export class HttpListener {
   }
 
   /**
-   * Ends every stream with UNAVAILABLE and closes the port, lets other calls finish for STOP_MS and answers those that have not with
-   * UNAVAILABLE, as all that come now, and closes all connections.
+   * Ends every stream with UNAVAILABLE and closes the port, lets other calls finish for STOP_MS, and their answers be read, answers those that have
+   * not with UNAVAILABLE, as all that come now, and closes all connections.
    */
   async stop(): Promise<void> {
     const server = this.#server
@@ -150,6 +150,7 @@ export class HttpListener {
     const { verb } = exchange
     const origin = request.getHeader(ORIGIN)
     exchange.headers = this.#cors.headers(origin)
+    exchange.unread = this.#underWay.unread
     if (verb === 'OPTIONS') {
       const preflight = this.#cors.preflight(origin, (name) => request.getHeader(name))
       if (preflight !== undefined) {
@@ -318,7 +319,12 @@ export class HttpListener {
   /** Who wants to open a socket, to be asked again as long as it is open. */
   #proof({ remoteAddress, header, eachHeader }: UpgradeRequest): SocketProof {
     if (this.#server === undefined) throw shuttingDown()
-    const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
+    // May be there several times, as one list (RFC 6455, section 11.3.4).
+    const offered: string[] = []
+    eachHeader((name, value) => {
+      if (name === 'sec-websocket-protocol') offered.push(value)
+    })
+    const { protocol, authorization } = readSubprotocols(offered.join(','))
     const headers = accessHeaders({ getHeader: header, forEach: eachHeader }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
     return { caller: () => this.#caller({ remoteAddress, headers: proof }), protocol }

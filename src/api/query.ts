@@ -4,6 +4,7 @@ import type { FieldSchema, MessageSchema } from '../contract/schema.ts'
 import { setOwn } from '../text/json-object.ts'
 import { nearest } from '../text/names.ts'
 import { below, type Problem } from '../text/pointer.ts'
+import { REPLACEMENT } from './http-routes.ts'
 
 /**
  * Adds the parameters of a raw query string (without `?`) to `target`, a JSON object of `message` as decodeJson reads it.
@@ -34,6 +35,7 @@ export function readQuery(
 }
 
 function decode(text: string): string | undefined {
+  if (text.includes(REPLACEMENT)) return undefined
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {

@@ -1,4 +1,7 @@
-/** Calls whose one answer is awaited: a listener that stops lets them finish for a while, and answers those that do not; those of a token end with it. */
+/**
+ * Calls whose one answer is awaited, or not read yet: a listener that stops lets them finish for a while, and answers those that do not; those of a token
+ * that wait end with it.
+ */
 import type { ServiceError } from '../contract/errors.ts'
 
 /** Milliseconds that a listener which stops waits for them. */
@@ -14,7 +17,18 @@ export interface PendingCall {
 
 export class UnderWay {
   readonly #calls = new Set<PendingCall>()
+  /** What stands for answers that were given, and not read yet. */
+  readonly #unread = new Set<object>()
   #emptied: (() => void) | undefined
+
+  /** Where answers are told that are too long to be read at once. */
+  readonly unread = {
+    add: (answer: object): void => void this.#unread.add(answer),
+    delete: (answer: object): void => {
+      this.#unread.delete(answer)
+      this.#tell()
+    },
+  }
 
   add(call: PendingCall): void {
     this.#calls.add(call)
@@ -23,12 +37,12 @@ export class UnderWay {
   /** It is over. */
   delete(call: PendingCall): void {
     this.#calls.delete(call)
-    if (this.#calls.size === 0) this.#emptied?.()
+    this.#tell()
   }
 
   /** Until there are none; at most STOP_MS. */
   async finish(): Promise<void> {
-    if (this.#calls.size === 0) return
+    if (this.#isEmpty) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, STOP_MS)
       this.#emptied = () => {
@@ -36,6 +50,14 @@ export class UnderWay {
         resolve()
       }
     })
+  }
+
+  get #isEmpty(): boolean {
+    return this.#calls.size === 0 && this.#unread.size === 0
+  }
+
+  #tell(): void {
+    if (this.#isEmpty) this.#emptied?.()
   }
 
   /** Cuts those that are left, of callers who proved the token `identity` where it is given. */
