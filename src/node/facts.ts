@@ -44,6 +44,12 @@ export function logPipeline(log: FactLog, fact: PipelineFact): void {
     case 'lines lost':
       logLostLines(log, { ...about, file: fact.file, lines: fact.lines, error: fact.error })
       break
+    case 'metrics not shared':
+      log.error(
+        { ...about, file: fact.file, error: fact.error },
+        'metrics of a run are not written to their file: make room on its disk, or let the node write it; told once until it takes them again',
+      )
+      break
   }
 }
 

@@ -110,7 +110,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       store,
       pool,
       telemetryInterval: config['telemetry.interval'],
-      onError: (error) => log.error({ err: error }, 'a change could not be stored'),
+      onError: (message, error) => log.error({ err: error }, message),
       onFact: (fact) => logPipeline(log, fact),
       onLeftovers: (processes) =>
         log.warn({ processes }, 'ended what commands of runs had left that the last end of the node cut off'),

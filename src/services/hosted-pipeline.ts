@@ -61,7 +61,9 @@ export class HostedPipeline {
     this.#host = host
     this.#record = record
     this.#stored = config === undefined ? storedConfig(record, host) : { config }
-    this.#persistence = new PipelinePersistence(host.store, (error) => host.failed(error))
+    this.#persistence = new PipelinePersistence(host.store, (error) =>
+      host.failed('a change could not be stored', error),
+    )
     this.#changes = new PipelineChanges({
       view: () => this.view(),
       isHeld: () => this.#persistence.isAwaited,
@@ -80,7 +82,7 @@ export class HostedPipeline {
         const run = host.store.runs.get(id)
         return run === undefined ? undefined : HostedRun.ended(run, runLogs.stored(id))
       },
-      onError: (error) => host.failed(error),
+      onError: (error) => host.failed('the log of a run could not be removed from the disk', error),
     })
     const lastRun = runs.at(-1) ?? null
     const input = { policy: policyOf(record.settings), lastRun, plan: (isAwaited: boolean) => this.#plan(isAwaited) }
@@ -418,21 +420,22 @@ export class HostedPipeline {
     const { settings } = this.#candidate ?? this.#record
     const stored = this.#candidate ?? this.#stored
     const id = this.#host.newId()
+    const about = () => ({ pipelineId: this.id, name: this.name, runId: id })
     const selection = new LineSelection({
       level: settings.defaultLoggingLevel,
       filters: stored.config?.logFilters ?? [],
       onStop: (line) => this.#stopByFilter(id, line),
-      onLost: (file, lines, error) => {
-        const about = { pipelineId: this.id, name: this.name, runId: id }
-        this.#host.noted({ ...about, kind: 'lines lost', file, lines, error: messageOf(error) })
-      },
+      onLost: (file, lines, error) =>
+        this.#host.noted({ ...about(), kind: 'lines lost', file, lines, error: messageOf(error) }),
     })
     const run = new HostedRun(this.id, id, this.#host.runLogs.begin(id), selection)
     const forgotten = this.#runs.add(run)
     this.#host.runPlanned(run)
     for (const id of forgotten) this.#host.runForgotten(id)
     if (forgotten.length > 0) this.#persistence.forgetRuns(forgotten)
-    return { ...planRun(this.#host, settings, stored, run, this.#candidate?.follows), isAwaited }
+    const onUnshared = (file: string, error: Error) =>
+      this.#host.noted({ ...about(), kind: 'metrics not shared', file, error: messageOf(error) })
+    return { ...planRun(this.#host, settings, stored, run, onUnshared, this.#candidate?.follows), isAwaited }
   }
 }
 

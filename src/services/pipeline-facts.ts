@@ -26,6 +26,8 @@ export type PipelineFact = { readonly pipelineId: string; readonly name: string;
   | { readonly kind: 'restart cancelled'; readonly by: 'stop' | 'settings' }
   /** A file of one of its log filters does not take lines; told once until it does again. */
   | { readonly kind: 'lines lost'; readonly file: string; readonly lines: number; readonly error: string }
+  /** The file that its metrics are shared in does not take them; told once until it does again. */
+  | { readonly kind: 'metrics not shared'; readonly file: string; readonly error: string }
 )
 
 type About = Pick<PipelineFact, 'pipelineId' | 'name' | 'runId'>

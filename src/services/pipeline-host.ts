@@ -31,8 +31,8 @@ export interface PipelineHost extends SettingsRules {
   changed(pipeline: Pipeline): void
   runPlanned(run: HostedRun): void
   runForgotten(runId: string): void
-  /** A background write failed. */
-  failed(error: unknown): void
+  /** The disk did not do what nobody waits for; `message` says what. */
+  failed(message: string, error: unknown): void
   /** Something happened to a pipeline that a log should have. */
   readonly noted: (fact: PipelineFact) => void
 }

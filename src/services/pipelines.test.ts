@@ -90,7 +90,7 @@ async function open(runs = RUN_LOGS): Promise<void> {
     store,
     pool,
     telemetryInterval: 100,
-    onError: (error) => failures.push(error),
+    onError: (_, error) => failures.push(error),
     clock,
     newId: () => `id-${++ids}`,
   })

@@ -40,8 +40,8 @@ export interface PipelinesOptions {
   pool: RunPool
   /** Milliseconds between telemetry samples. */
   telemetryInterval: number
-  /** Gets what goes wrong in the background: a write to disk that failed. */
-  onError(error: unknown): void
+  /** Hears of what the disk did not do and nobody waits for; `message` says what. */
+  onError(message: string, error: unknown): void
   /** Hears how many processes of commands there still were of runs that a crash of the node had cut off; they are ended. */
   onLeftovers?(processes: number): void
   /** Hears of each start, end, failure, restart and giving up. */
@@ -89,7 +89,7 @@ export class PipelinesService implements PipelineHost {
   readonly telemetryInterval: number
   readonly processMeter = new ProcessMeter()
   readonly #node: LocalNode
-  readonly #onError: (error: unknown) => void
+  readonly #onError: PipelinesOptions['onError']
   readonly #onLeftovers: (processes: number) => void
   readonly noted: (fact: PipelineFact) => void
   readonly usableCpus: () => readonly number[]
@@ -150,7 +150,11 @@ export class PipelinesService implements PipelineHost {
     }
     // Where fewer are kept than before, some are of runs that are remembered.
     const logged = [...this.#pipelines.values()].flatMap(({ loggedRunIds }) => loggedRunIds)
-    await this.runLogs.removeOthers(new Set(logged)).catch(this.#onError)
+    await this.runLogs
+      .removeOthers(new Set(logged))
+      .catch((error: unknown) =>
+        this.#onError('logs of runs that are not kept could not be removed from the disk', error),
+      )
   }
 
   /** Starts the pipelines whose startup policy says so. */
@@ -290,8 +294,8 @@ export class PipelinesService implements PipelineHost {
     this.#pipelineOfRun.delete(runId)
   }
 
-  failed(error: unknown): void {
-    this.#onError(error)
+  failed(message: string, error: unknown): void {
+    this.#onError(message, error)
   }
 
   #host(record: PipelineRecord, runs: readonly RunRecord[], config?: PipelineConfig) {
@@ -313,7 +317,9 @@ export class PipelinesService implements PipelineHost {
           error: NODE_RESTARTED,
         }
         await this.store.runs.put(ended)
-        await this.#endLog(ended).catch(this.#onError)
+        await this.#endLog(ended).catch((error: unknown) =>
+          this.#onError('the log of a run that was cut off could not be ended', error),
+        )
         return ended
       }),
     )

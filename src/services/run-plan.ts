@@ -4,20 +4,22 @@ import { uptimeMs } from '../contract/clock.ts'
 import { cpuProblem, isLastLine } from '../dataplane/engine/run.ts'
 import type { PipelineSettings } from '../store/pipelines.ts'
 import { MetricsFile } from '../telemetry/metrics-file.ts'
+import { messageOf } from '../text/error-message.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineHost } from './pipeline-host.ts'
 import { policyOf, type StoredConfig } from './pipelines-settings.ts'
 import { RunCommands } from './run-commands.ts'
 
 /**
- * Plans `run` from the settings as they are now, but for whether anybody waits for it; what they do not allow is planned with why. `follows`: the run whose
- * place it takes. Never throws.
+ * Plans `run` from the settings as they are now, but for whether anybody waits for it; what they do not allow is planned with why. `onUnshared` hears of
+ * metrics that their `file` does not take. `follows`: the run whose place it takes. Never throws.
  */
 export function planRun(
   host: PipelineHost,
   settings: PipelineSettings,
   stored: StoredConfig,
   run: HostedRun,
+  onUnshared: (file: string, error: Error) => void,
   follows?: string,
 ): Omit<RunPlan, 'isAwaited'> {
   const usable = host.usableCpus()
@@ -28,14 +30,13 @@ export function planRun(
     if (cpu !== undefined && !usable.includes(cpu)) return { runId: run.id, problem: cpuProblem(cpu, usable) }
     // Its thread has nothing to do with the commands, nor with what is in their environment.
     const { lifecycle, ...config } = stored.config
-    if (config.shmConfig !== undefined) {
+    const { shmConfig } = config
+    if (shmConfig !== undefined) {
+      const { file_path: file } = shmConfig
       try {
-        run.shareMetrics(new MetricsFile(config.shmConfig, (error) => host.failed(error)))
+        run.shareMetrics(new MetricsFile(shmConfig, (error) => onUnshared(file, error)))
       } catch (error) {
-        return {
-          runId: run.id,
-          problem: `its metrics cannot be shared in ${config.shmConfig.file_path}: ${(error as Error).message}`,
-        }
+        return { runId: run.id, problem: `its metrics cannot be shared in ${file}: ${messageOf(error)}` }
       }
     }
     const hold = (lifecycle?.pre_start.length ?? 0) > 0

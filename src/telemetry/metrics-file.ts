@@ -1,5 +1,5 @@
 /** A run's metrics in a file that other programs map into their memory: written at an interval, read at any time. */
-import { closeSync, ftruncateSync, openSync, rmSync, write, writeSync } from 'node:fs'
+import { close, closeSync, ftruncateSync, openSync, rmSync, write, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MetricEntry, type MetricSnapshot, RegionReader } from '../dataplane/engine/metrics.ts'
 import {
@@ -42,7 +42,7 @@ export class MetricsFile {
 
   /**
    * Makes the file, in the place of one that is there: who has that one mapped keeps it as it was left. Throws what the system says, also
-   * where the disk has no room for it. `onError` hears of a write that failed, once until one succeeds.
+   * where the disk has no room for it. `onError` hears of a write that failed, or a close, once until a write succeeds.
    */
   constructor(config: ShmConfig, onError: (error: Error) => void) {
     this.#config = config
@@ -82,7 +82,7 @@ export class MetricsFile {
   /** The run is over: writes what its metrics were at the end, says so in the file, and lets go of it. */
   async end(): Promise<void> {
     clearInterval(this.#timer)
-    this.#turn = this.#turn.then(() => this.#write(STATES.ENDED)).finally(() => closeSync(this.#descriptor))
+    this.#turn = this.#turn.then(() => this.#write(STATES.ENDED)).then(() => this.#close())
     await this.#turn
   }
 
@@ -114,9 +114,23 @@ export class MetricsFile {
       await this.#put(wordOf(this.#sequence), SEQUENCE_AT)
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing) this.#onError(error as Error)
-      this.#isFailing = true
+      this.#failed(error as Error)
     }
+  }
+
+  /** Never rejects. What a disk elsewhere (NFS) has no room for it may refuse only now: see close(2). */
+  #close(): Promise<void> {
+    return new Promise((resolve) => {
+      close(this.#descriptor, (error) => {
+        if (error !== null && error !== undefined) this.#failed(error)
+        resolve()
+      })
+    })
+  }
+
+  #failed(error: Error): void {
+    if (!this.#isFailing) this.#onError(error)
+    this.#isFailing = true
   }
 
   #put(bytes: Buffer, at: number): Promise<void> {

@@ -1,16 +1,18 @@
 /** Metrics in shared memory, read by programs of other languages while the run is on and after it. */
 import { execFile, spawnSync } from 'node:child_process'
-import {
+import fs, {
   closeSync,
   existsSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   readSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -134,6 +136,56 @@ test('a start whose file cannot be made fails with the cause', async () => {
   expect(answer.status).not.toBe(200)
   expect(answer.body.message).toContain('its metrics cannot be shared')
   expect(existsSync(join(directory, 'files', 'plain', 'metrics.shm'))).toBe(false)
+})
+
+/** Has every call of `name`, a function of node:fs, fail that is about the file at `path`; puts back what it was once the function returned is called. */
+function failing(name: 'close' | 'closeSync' | 'write', path: string): () => void {
+  const before = fs[name] as (...args: unknown[]) => unknown
+  const error = Object.assign(new Error(`EDQUOT: disk quota exceeded, ${name}`), { code: 'EDQUOT' })
+  const replace = (call: unknown) => {
+    Object.assign(fs, { [name]: call })
+    syncBuiltinESMExports()
+  }
+  replace((descriptor: number, ...args: unknown[]) => {
+    if (readlinkSync(`/proc/self/fd/${descriptor}`) !== path) return before(descriptor, ...args)
+    const answer = args.at(-1)
+    if (typeof answer !== 'function') throw error
+    setImmediate(() => answer(error))
+  })
+  return () => replace(before)
+}
+
+test('a file that takes no more values, or not even its end, is told of with its run, which goes on', async () => {
+  const path = join(directory, 'files', 'full.shm')
+  const { body } = await create(JSON.stringify(config({ file_path: 'full.shm', bytes: 65536, interval_ms: 10 })))
+  const { id } = body.pipeline
+  const runId = await node.start(id)
+  const sequence = () => readFileSync(path).readUInt32LE(12)
+  await until(() => sequence() > 0, 'the file is written')
+  const told = () => node.logged.map((line) => JSON.parse(line)).filter((line) => line.file === path)
+  const about = { level: 'error', pipeline: id, name: 'test', run: runId }
+  const takeAgain = failing('write', path)
+  try {
+    await until(() => told().length > 0, 'the log has it')
+  } finally {
+    takeAgain()
+  }
+  expect(told()).toMatchObject([{ ...about, error: 'EDQUOT: disk quota exceeded, write' }])
+  const before = sequence()
+  await until(() => sequence() > before + 2, 'the file is written again')
+  // A disk of another machine may say only then that it is full.
+  const closeAgain = [failing('close', path), failing('closeSync', path)]
+  try {
+    await node.call('POST', `/pipelines/${id}/stop`)
+    await node.when(id, ({ started }) => !started)
+    await until(() => told().length > 1, 'the log has it')
+  } finally {
+    for (const put of closeAgain) put()
+  }
+  expect(told().slice(1)).toMatchObject([
+    { ...about, error: expect.stringContaining('EDQUOT: disk quota exceeded, close') },
+  ])
+  expect(readFileSync(path).readUInt32LE(16)).toBe(2)
 })
 
 const small = join(directory, 'files', 'small')
