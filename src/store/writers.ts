@@ -8,6 +8,8 @@ interface Environment {
   readonly startWriting?: (address: number, told: Told) => void
 }
 
+/** What lmdb tells of a batch that is on disk. */
+const WRITTEN = 0
 /** What lmdb tells while a thread of its own writes; any other status says that the thread is done. */
 const UNDER_WAY: ReadonlySet<number> = new Set([1, 2])
 /** How long the threads that write may take to be done once all is on disk, ms: they have nothing left to do but to return. */
@@ -59,6 +61,8 @@ export function watchWrites(root: RootDatabase): void {
         return told(status)
       } finally {
         console.error = error
+        // Who waits for what failed to be on disk would wait for good, lmdb's own closing among them: it tells only those of a batch that went well.
+        if (status !== WRITTEN && !UNDER_WAY.has(status)) told(WRITTEN)
       }
     })
     writing.begin()

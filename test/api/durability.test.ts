@@ -1,5 +1,5 @@
 /** What was answered survives kill -9: a real node in its own process, killed the moment it has answered, and started again. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
@@ -121,6 +121,22 @@ test('two nodes never share a data directory; a killed one gives it free', async
   expect(second.error).toContain(`${directory} is in use by another node`)
   await first.kill()
   expect((await spawnNode(directory)).id).toBe(first.id)
+})
+
+const REFUSED = `
+  import { Store } from '${new URL('../../dist/src/store/store.js', import.meta.url)}'
+  const store = new Store(process.argv[1])
+  await store.hubId.put('a'.repeat(4 << 20)).catch(({ message }) => console.log(message))
+  await store.close()
+  console.log('closed')`
+
+test('a store whose last change the disk has refused is closed all the same', () => {
+  const script = [process.execPath, '--input-type=module', '-e', REFUSED, temporaryDirectory()]
+  const { status, stdout } = spawnSync('/bin/sh', ['-c', 'ulimit -f 1024; exec "$0" "$@"', ...script], {
+    encoding: 'utf8',
+  })
+  const lines = stdout.trimEnd().split('\n')
+  expect([status, lines]).toEqual([0, [expect.stringContaining('did not take the change'), 'closed']])
 })
 
 test('a disk that is full: the change is refused, the node lives, what was answered is there', async () => {
