@@ -1,5 +1,6 @@
 /** The commands of one run's lifecycle handler, as children of the node: each in a process group of its own, its output in the run's log. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { RunHooks } from '../actors/run-thread.ts'
@@ -19,6 +20,9 @@ const DEFAULT_TIMEOUT_MS = 10_000
 const OUTPUT_WAIT_MS = 100
 /** Characters of a command by which it is told of. */
 const MAX_TOLD_LENGTH = 80
+
+/** Descriptors that the beginning of a child takes: a pair for each of its outputs, and one by which it says that it has begun. */
+const SPAWN_DESCRIPTORS = 6
 
 /** A command whose failure ends the run. */
 class CommandFailed extends Error {
@@ -155,6 +159,7 @@ export class RunCommands implements RunHooks {
     // The store, sockets of clients and packets are nothing to a command.
     native.closeOnExec()
     try {
+      requireDescriptors()
       // A shell that stays until the command is over: by its environment the session is found, whatever the command makes of its own.
       const child = spawn('/bin/sh', ['-c', '/bin/sh -c "$1"; exit $?', '/bin/sh', cmd], {
         cwd: resolve(directory, cwd),
@@ -191,6 +196,22 @@ export class RunCommands implements RunHooks {
 
   #log(level: LogLine['level'], message: string, fields: LogLine['fields']): void {
     this.#options.log({ timestamp: Date.now(), level, component: '', message, fields })
+  }
+}
+
+/**
+ * Throws, as `spawn` would, where fewer descriptors are left than it takes: of a child that lacks the last of them Node.js leaves those of its
+ * outputs open for good (lib/internal/child_process.js).
+ */
+function requireDescriptors(): void {
+  const taken: number[] = []
+  try {
+    while (taken.length < SPAWN_DESCRIPTORS) taken.push(openSync('/dev/null', 'r'))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EMFILE' || code === 'ENFILE') throw Object.assign(new Error(`spawn /bin/sh ${code}`), { code })
+  } finally {
+    for (const descriptor of taken) closeSync(descriptor)
   }
 }
 

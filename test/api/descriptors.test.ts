@@ -1,7 +1,7 @@
 /** Starting runs on a node that has hardly a file descriptor left, and their commands: what its REST API answers, and that it recovers. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -109,7 +109,7 @@ test('starts fail with a cause while descriptors are used up, and succeed once t
   expect(child.exitCode).toBeNull()
 }, 120_000)
 
-test('a command that cannot be started for want of descriptors: its policy says what follows, and the node lives', async () => {
+test('a command that cannot be started for want of descriptors: its policy says what follows, nothing stays open, and the node lives', async () => {
   const { child, directory, streams, call, left } = await limitedNode('{}', '0')
   const commands = [
     { cmd: 'until [ -e go ]; do sleep 0.01; done' },
@@ -132,7 +132,14 @@ test('a command that cannot be started for want of descriptors: its policy says 
   const why = 'could not be started: spawn /bin/sh EMFILE'
   expect(currentRun).toMatchObject({ outcome: 'FAILED', error: `post_start command 4 (echo four) ${why}` })
   const log = new EventStream()
-  await log.open(`${streams}/pipeline-runs/${runId}/logs?options.lines=100`)
+  // A node that has read a moment ago how many it has left may still refuse a newcomer.
+  const opened = () => log.open(`${streams}/pipeline-runs/${runId}/logs?options.lines=100`)
+  await until(() =>
+    opened().then(
+      () => true,
+      () => false,
+    ),
+  )
   const { messages } = (await log.next()) as { messages: { level: string; message: string }[] }
   log.close()
   const told = messages.filter(({ level }) => level === 'WARN' || level === 'ERROR')
@@ -142,5 +149,31 @@ test('a command that cannot be started for want of descriptors: its policy says 
     `ERROR post_start command 4 (echo four) ${why}`,
     expect.stringMatching(/^WARN processes that commands have left may run on: they could not be looked for: EMFILE/),
   ])
+
+  // With some of the descriptors that a command takes: none of them stays open.
+  const sockets = () => {
+    const fds = `/proc/${child.pid}/fd`
+    const isSocket = (fd: string) => {
+      try {
+        return readlinkSync(join(fds, fd)).startsWith('socket:')
+      } catch {
+        // Closed meanwhile.
+        return false
+      }
+    }
+    return readdirSync(fds).filter(isSocket).length
+  }
+  const before = sockets()
+  rmSync(join(directory, 'files/go'))
+  expect((await call('POST', `/pipelines/${id}/start`)).status).toBe(200)
+  // And two that the command which is on gives back.
+  await left(3)
+  writeFileSync(join(directory, 'files/go'), '')
+  await until(async () => (await call('GET', `/pipelines/${id}`)).body.pipeline.currentRun.state === 'ENDED')
+  await left(200)
+  const again = (await call('GET', `/pipelines/${id}`)).body.pipeline.currentRun
+  expect(again).toMatchObject({ outcome: 'FAILED', error: `post_start command 4 (echo four) ${why}` })
+  // The follower's of above may still have been there.
+  await until(() => sockets() <= before, `there are ${before} sockets again`)
   expect(child.exitCode).toBeNull()
 }, 30_000)
