@@ -45,6 +45,14 @@ describe.skipIf(!privileged)('a TUN device', () => {
     expect(end).toEqual({ outcome: 'STOPPED' })
   })
 
+  it('with offload gives what may be fragmented on its way in packets that keep their identification', () => {
+    const forwarded = fileURLToPath(new URL('./forwarded-packets.mjs', import.meta.url))
+    const ids = [65534, 65535, 0, 1, 5, 5, 6, 100]
+    const [program, ...args] = [...NAMESPACE, process.execPath, forwarded, JSON.stringify(ids)]
+    const came = JSON.parse(execFileSync(program, args, { timeout: 60_000, encoding: 'utf8' }))
+    expect(came).toEqual(ids.map((id, index) => [index, id]))
+  })
+
   it('whose name is taken is refused with the cause', () => {
     const taken = [...NAMESPACE.slice(0, 4), 'ip tuntap add dev pst0 mode tap && exec "$@"', 'sh']
     const { end, descriptors } = run(taken, { ip: '10.99.0.1' })

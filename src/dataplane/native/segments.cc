@@ -9,6 +9,7 @@ namespace penstock {
 
 static constexpr uint8_t kFin = 0x01, kPsh = 0x08, kAck = 0x10, kCwr = 0x80;
 static constexpr uint8_t kTcp = 6, kUdp = 17;
+static constexpr uint8_t kDontFragment = 0x40;
 
 static uint16_t get16(const uint8_t* at) { return static_cast<uint16_t>(at[0] << 8 | at[1]); }
 static void put16(uint8_t* at, size_t value) {
@@ -190,6 +191,10 @@ bool continues(const Flow& first, const uint8_t* a, const Flow& next, const uint
     if (memcmp(a, b, 4) != 0 || memcmp(a + 6, b + 6, 34) != 0) return false;
   } else if (a[1] != b[1] || memcmp(a + 6, b + 6, 4) != 0 || memcmp(a + 12, b + 12, 8) != 0) {
     return false;  // TOS; DF, TTL, protocol; addresses
+  } else if (!(a[6] & kDontFragment) && get16(b + 4) != static_cast<uint16_t>(get16(a + 4) + count)) {
+    // Where the kernel cuts them again it numbers them one after the other. By its number a packet is told from others of which
+    // fragments are on their way; what is not to be fragmented needs none (RFC 6864).
+    return false;
   }
   const uint8_t* left = a + first.transport;
   const uint8_t* right = b + first.transport;

@@ -152,6 +152,11 @@ struct Send {
   }
 
   Sent single(const Packet& packet) {
+    if (packet.length == 0) {
+      // To write(2) nothing is no error, and no packet either.
+      errno = EINVAL;
+      return Sent::refused;
+    }
     VnetHeader vnet{};
     const iovec parts[2] = {{&vnet, sizeof vnet}, {packet.data, static_cast<size_t>(packet.length)}};
     return device.vnet ? frame(parts, 2) : frame(parts + 1, 1);
