@@ -100,6 +100,18 @@ async function heard(what) {
 }
 
 await heard('everything is heard at first')
+// Renamed it is the same to the kernel. One before Linux 6.2 renames none that is up.
+try {
+  ip('link', 'set', 'cable', 'name', 'renamed')
+  await until('all say its new name', () => said('interface cable is called renamed now').length === FOLLOWING.length)
+  await heard('everything is heard after the interface was renamed')
+  ip('link', 'set', 'renamed', 'name', 'cable')
+  await until('all say its old name', () => said('renamed is called cable again').length === FOLLOWING.length)
+} catch (error) {
+  if (!`${error.stderr}`.includes('busy')) throw error
+}
+const lost = said('is gone')
+
 const ports = metric('local_port')
 const first = native.openDescriptors()
 
@@ -130,6 +142,7 @@ talker.close()
 console.log(
   JSON.stringify({
     end: ended,
+    lost,
     gone: said('is gone'),
     again: said('again'),
     ports: SOCKETS.filter((socket) => ports[socket] === later[socket]),

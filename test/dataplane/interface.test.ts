@@ -20,6 +20,7 @@ describe.skipIf(!possible)('a socket bound to an interface', () => {
     const all = ['any', 'fixed', 'free', 'remote', 'local', 'group', 'routed', 'zone', 'listener']
     expect(said('./interface.mjs')).toEqual({
       end: { outcome: 'STOPPED' },
+      lost: [],
       gone: all,
       again: all,
       ports: expect.arrayContaining(['any', 'fixed', 'remote', 'local', 'group', 'routed', 'addressed']),

@@ -1,5 +1,5 @@
 /**
- * Groups joined on an interface that leaves this network namespace and comes back under its old number, in namespaces of this process's own
+ * Groups joined on an interface that leaves this network namespace and comes back under its old number, and a socket that is bound to it, in namespaces of this process's own
  * (`unshare -n -m`); says as JSON what the log says of it and how many the kernel counts as members. Uses the built code.
  */
 
@@ -43,6 +43,7 @@ const echo = `
     try { six.setMulticastInterface('::%distant') } catch {}
     four.send('to all', 7101, '${GROUP.v4}')
     six.send('to all', 7102, '${GROUP.v6}')
+    four.send('to one', 7103, '${NEAR.v4}')
   }, 10)
   six.bind(0, () => four.bind(0, () => console.log('ready')))`
 const far = spawn('ip', ['netns', 'exec', 'far', process.execPath, '-e', echo], {
@@ -54,8 +55,9 @@ await once(far.stdout, 'data')
 const four = { udp: { local_address: '0.0.0.0:7101', interface: 'near', multicast_group: GROUP.v4 } }
 const six = { udp: { local_address: '[::]:7102', interface: 'near', multicast_group: GROUP.v6 } }
 const unbound = { udp: { local_address: `${GROUP.v4}:7101`, multicast_group: GROUP.v4 } }
+const alone = { udp: { local_address: '0.0.0.0:7103', interface: 'near' } }
 ip(`route add ${GROUP.v4}/32 dev near`)
-const sockets = { four, four2: four, six, six2: six, unbound }
+const sockets = { four, four2: four, six, six2: six, unbound, alone }
 const SOCKETS = Object.keys(sockets)
 const pipeline = {
   ...Object.fromEntries(SOCKETS.map((name) => [name, { udp: { ...sockets[name].udp, output: `of ${name}` } }])),

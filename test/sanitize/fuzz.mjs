@@ -517,6 +517,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     routesOpen: () => [owner()],
     routesClear: () => [get('routes')],
     interfaceIndex: () => [random.pick(['lo', '', 'nowhere', 'x'.repeat(15), 'x'.repeat(16)])],
+    interfaceName: () => [random.below(4)],
     udpReceive: () => receiveArguments('udp'),
     udpSend: () => sendArguments('udp'),
     tunOpen: () => {

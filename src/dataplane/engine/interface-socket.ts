@@ -1,6 +1,7 @@
 /** A UDP socket that depends on a network interface, which it follows: an interface made anew under the old name is another one. */
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
+import { InterfaceName } from './interface-name.ts'
 import type { UdpOptions, UdpTuning } from './io.ts'
 import { isJoined } from './joined-groups.ts'
 import type { Log } from './log.ts'
@@ -16,6 +17,7 @@ export interface FollowedInterface {
 export class InterfaceSocket extends RoutedSocket {
   private options: UdpOptions
   private readonly interface: string
+  private readonly called: InterfaceName
   /** The number of the interface that the socket is on. */
   private index: number
   private readonly openSocket: (options: UdpOptions) => number
@@ -42,6 +44,7 @@ export class InterfaceSocket extends RoutedSocket {
     super(io, handle, options)
     this.options = options
     this.interface = name
+    this.called = new InterfaceName(name)
     this.index = index
     this.openSocket = openSocket
     this.token = token
@@ -56,8 +59,10 @@ export class InterfaceSocket extends RoutedSocket {
   override follow(log: Log): boolean {
     const { interface: name } = this
     const { interface: boundTo, multicastGroup } = this.options
+    const renamed = !this.gone && this.called.isOther(this.index, log)
     const present = native.interfaceIndex(name)
     if (present === 0) {
+      if (renamed) return false
       if (this.gone) return false
       this.gone = true
       this.leave()
@@ -77,7 +82,10 @@ export class InterfaceSocket extends RoutedSocket {
     const renewed = replaced || this.refused || (back && multicastGroup !== undefined)
     // It may have gone and come between two looks, or have had an MTU for a moment that the family has not (1280 bytes are IPv6's least).
     const forgotten = !renewed && this.listed && !this.isJoined()
-    if (!renewed && !forgotten) return super.follow(log)
+    if (!renewed && !forgotten) {
+      if (back) this.tellAgain(log, 'is there again')
+      return super.follow(log)
+    }
     try {
       this.reopen()
     } catch (error) {
@@ -88,11 +96,17 @@ export class InterfaceSocket extends RoutedSocket {
       return false
     }
     this.refused = false
-    const { name: address, backend } = this
-    const what = boundTo === undefined ? `joined the group ${multicastGroup}` : `bound to ${address} (${backend})`
     const why = forgotten ? 'had forgotten its groups' : replaced ? 'is another than before' : 'is there again'
-    log('INFO', `${what} again: interface ${name} ${why}`, { address, backend, interface: name })
+    this.tellAgain(log, why)
     return true
+  }
+
+  /** The socket is where it should be: the interface `why`. */
+  private tellAgain(log: Log, why: string): void {
+    const { name: address, backend, interface: name } = this
+    const { interface: boundTo, multicastGroup } = this.options
+    const what = boundTo === undefined ? `joined the group ${multicastGroup}` : `bound to ${address} (${backend})`
+    log('INFO', `${what} again: interface ${name} ${why}`, { address, backend, interface: name })
   }
 
   private isJoined(): boolean {

@@ -1,11 +1,13 @@
 /** A TCP listener at an address of one link, whose network interface it follows: one made anew under the old name is another. */
 import { native } from '../native/native.ts'
+import { InterfaceName } from './interface-name.ts'
 import type { FollowedInterface } from './interface-socket.ts'
 import type { Log } from './log.ts'
 import { type ConnectionParts, type NativeConnection, NativeListener } from './native-connection.ts'
 
 export class LinkListener extends NativeListener {
   private readonly interface: string
+  private readonly called: InterfaceName
   /** The number of the interface that it listens on. */
   private index: number
   private readonly openAgain: () => number
@@ -26,6 +28,7 @@ export class LinkListener extends NativeListener {
   ) {
     super(io, handle, token, name, next)
     this.interface = link
+    this.called = new InterfaceName(link)
     this.index = index
     this.openAgain = openAgain
   }
@@ -33,8 +36,10 @@ export class LinkListener extends NativeListener {
   follow(log: Log): void {
     const { interface: link, name } = this
     const fields = { address: name, interface: link }
+    const renamed = !this.gone && this.called.isOther(this.index, log)
     const present = native.interfaceIndex(link)
     if (present === 0) {
+      if (renamed) return
       const until = 'nobody can connect until there is one of that name again'
       if (!this.gone) log('WARN', `interface ${link} is gone, on which ${name} is: ${until}`, fields)
       this.gone = true

@@ -55,6 +55,7 @@ static const Export kExports[] = {
     {"routesOpen", routesOpen},
     {"routesClear", routesClear},
     {"interfaceIndex", interfaceIndex},
+    {"interfaceName", interfaceName},
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},
     {"tunOpen", tunOpen},

@@ -481,6 +481,7 @@ describe('wrong arguments', () => {
       routesOpen: [owner],
       routesClear: [routes],
       interfaceIndex: ['lo'],
+      interfaceName: [1],
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
       pollerWatchRead: [poller, udp, true],

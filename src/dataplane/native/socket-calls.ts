@@ -151,6 +151,8 @@ export interface SocketCalls {
   routesClear(routes: number): void
   /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. */
   interfaceIndex(name: string): number
+  /** What the interface of that number is called, '' where there is none. */
+  interfaceName(index: number): string
   /**
    * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time
    * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, their remote record, and

@@ -273,6 +273,14 @@ napi_value interfaceIndex(napi_env env, napi_callback_info info) {
   return toInteger(env, static_cast<int32_t>(if_nametoindex(name.c_str())));
 }
 
+napi_value interfaceName(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "interfaceName", 1);
+  const auto index = static_cast<unsigned>(arguments.integer(0, "index", 0, INT32_MAX));
+  if (arguments.failed()) return nullptr;
+  char name[IF_NAMESIZE];
+  return toString(env, if_indextoname(index, name) ? name : "");
+}
+
 napi_value udpAddress(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "udpAddress", 1);
   Lease<Udp> udp(arguments, 0, "socket", Kind::udp, true);

@@ -92,6 +92,7 @@ bool bindToPort(int fd, int family, uint16_t port);
 napi_value udpOpen(napi_env env, napi_callback_info info);
 napi_value udpAddress(napi_env env, napi_callback_info info);
 napi_value interfaceIndex(napi_env env, napi_callback_info info);
+napi_value interfaceName(napi_env env, napi_callback_info info);
 napi_value udpTune(napi_env env, napi_callback_info info);
 napi_value udpLeave(napi_env env, napi_callback_info info);
 napi_value udpFollow(napi_env env, napi_callback_info info);

@@ -31,7 +31,7 @@ application_facing false: frames, a length of 4 bytes before each packet, so tha
 
 Packets received carry the address of the other end. Of a listener, a packet to be sent goes to the connection whose address it carries, and is dropped and counted where there is none (unconnected_packets); one without an address goes to the newest connection. So does what another socket of the pipeline has received, as at the end of a tunnel: its address, of that socket’s peer, says nothing of whom it is for here. With remote_address every packet goes there.
 
-A link-local address (fe80::) takes the interface it is on, as [fe80::1%eth0]:5000; one that is deleted and made anew under its name is followed.
+A link-local address (fe80::) takes the interface it is on, as [fe80::1%eth0]:5000; one that is deleted and made anew under its name is followed, and one that is renamed is used on until another has that name.
 
 ${HOST_NAMES}`,
   config: Type.Object({

@@ -1,0 +1,35 @@
+/** The name by which a network interface is followed: one that is renamed is still there, and the kernel keeps on it what is there. */
+import { native } from '../native/native.ts'
+import type { Log } from './log.ts'
+
+export class InterfaceName {
+  private readonly name: string
+  /** The number of the interface that was looked at last, and what it was called. */
+  private index = 0
+  private called = ''
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** Whether the interface `index` is there under another name. The log says when it is renamed, and when it has its name again. */
+  isOther(index: number, log: Log): boolean {
+    const { name } = this
+    if (index !== this.index) this.called = name
+    this.index = index
+    const now = native.interfaceName(index)
+    if (now === '') return false
+    if (now !== this.called) {
+      const renamed = `interface ${this.called} is called ${now}`
+      if (now === name) log('INFO', `${renamed} again`, { interface: now })
+      else
+        log(
+          'WARN',
+          `${renamed} now: it is used as before until another is called ${name}, which a run that starts anew needs`,
+          { interface: now },
+        )
+    }
+    this.called = now
+    return now !== name
+  }
+}
