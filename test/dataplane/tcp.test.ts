@@ -1,5 +1,5 @@
 /** TCP through real sockets and graphs in worker threads: streams, frames, and everything that other ends do to them. */
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket, type
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { freePacket, ioCounters, packetMemory } from '../../src/dataplane/native/fixture.ts'
@@ -17,6 +18,8 @@ import { until } from '../harness/waiting.ts'
 import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
 
 const command = fileURLToPath(new URL('../../bin/penstock.js', import.meta.url))
+const python = spawnSync('python3', ['-c', '']).status === 0
+if (!python) console.warn('SKIPPED: urgent data needs python3')
 const pool = testPool()
 const before = native.openDescriptors()
 const runs: TestRun[] = []
@@ -161,6 +164,20 @@ describe('a stream', () => {
     socket.end('the last words')
     await until(() => Buffer.concat(heard).toString() === 'the last words')
     expect((await balanced(run, echo())).tcp).toMatchObject({ reset_connections: 0, unsent_packets: 0 })
+  })
+
+  it.skipIf(!python)('comes back with the bytes of it that were sent as urgent data, in their places', async () => {
+    const run = await start(echo())
+    const text = `import socket
+s=socket.create_connection(("127.0.0.1",${run.port('tcp')}))
+for urgent in b"123": s.send(b"ab"); s.send(bytes([urgent]), socket.MSG_OOB)
+s.send(b"end")
+back=b""
+while not back.endswith(b"end"): back+=s.recv(100)
+print(back.decode())`
+    const { stdout } = await promisify(execFile)('python3', ['-c', text])
+    expect(stdout.trim()).toBe('ab1ab2ab3end')
+    await balanced(run, echo())
   })
 
   const toReader: Pipeline = {

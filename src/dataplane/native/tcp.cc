@@ -59,6 +59,8 @@ napi_value toAddress(napi_env env, const sockaddr_storage& address) {
 void tuneTcp(int fd, Framing framing) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // A byte sent as urgent data is one of the stream (RFC 6093, section 4); the kernel would keep it aside.
+  setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdle, sizeof kKeepIdle);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepInterval, sizeof kKeepInterval);
