@@ -2,11 +2,12 @@
 import type { AuthenticationByRequestRequest, Client } from '@penstock/client'
 import { PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
+import { writeDuration } from '../text/durations.ts'
 import { answerRequests } from './authentication-screen.ts'
-import { Failure, SilentFailure, UsageFailure } from './failure.ts'
+import { Failure, Interrupted, SilentFailure, UsageFailure } from './failure.ts'
 import { meant, OF_BEGINNINGS } from './ids.ts'
 import { metadataText } from './node-details.ts'
-import { type Format, pause, withOutput } from './options.ts'
+import { type Format, interruption, pause, waitingTime, withOutput } from './options.ts'
 import { RequestSocket } from './request-socket.ts'
 import { type ClientOptions, reachedBy, withClient } from './target.ts'
 import { named, print, printJson, table } from './terminal.ts'
@@ -16,6 +17,11 @@ type Common = ClientOptions & { output: Format }
 
 /** How long an approved node may take to be on the hub's list, ms. */
 const LISTED_MS = 10_000
+
+/** How often it is looked who asks, where nodes are waited for, ms. */
+const LOOKED_AT_MS = 500
+
+const NODE_ID = /^[a-z2-7]{26}$/
 
 const COLUMNS = [
   { title: 'REQUEST' },
@@ -73,8 +79,36 @@ function requestsOf(pending: readonly AuthenticationByRequestRequest[], given: s
   )
 }
 
+interface AnswerOptions extends Common {
+  all?: boolean
+  /** ms */
+  wait?: number
+}
+
+/** Answers one of the requests that wait, and tells how that went. */
+async function settled(
+  { client, socket, accept }: { client: Client; socket: RequestSocket; accept: boolean },
+  pending: readonly AuthenticationByRequestRequest[],
+  requestId: string,
+): Promise<Answered> {
+  try {
+    await socket.settle(requestId, accept)
+    const node = pending.find((request) => request.requestId === requestId)?.node
+    if (accept && node !== undefined) await listed(client, socket, node.id)
+    return { requestId, accepted: accept }
+  } catch (error) {
+    if (!(error instanceof Failure || error instanceof PenstockError)) throw error
+    return { requestId, error: error.message }
+  }
+}
+
+function printAnswered({ requestId, accepted, error }: Answered): void {
+  if (error === undefined) print(`${accepted ? 'approved' : 'rejected'} ${requestId}`)
+  else process.stderr.write(`penstock: ${named(error)}\n`)
+}
+
 /** Answers the requests named, or all that wait; every one is told about, and one that failed makes the command fail. */
-async function answer(ids: string[], accept: boolean, options: Common & { all?: boolean }): Promise<void> {
+async function answer(ids: string[], accept: boolean, options: AnswerOptions): Promise<void> {
   if (options.all === true ? ids.length > 0 : ids.length === 0) {
     throw new UsageFailure('name requests by their ids, or all of them with --all')
   }
@@ -85,28 +119,53 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
   const socket = await RequestSocket.open(client)
   const answered: Answered[] = []
   try {
-    for (const requestId of asked) {
-      try {
-        await socket.settle(requestId, accept)
-        const node = pending.find((request) => request.requestId === requestId)?.node
-        if (accept && node !== undefined) await listed(client, socket, node.id)
-        answered.push({ requestId, accepted: accept })
-      } catch (error) {
-        if (!(error instanceof Failure || error instanceof PenstockError)) throw error
-        answered.push({ requestId, error: error.message })
-      }
-    }
+    for (const requestId of asked) answered.push(await settled({ client, socket, accept }, pending, requestId))
   } finally {
     socket.close()
   }
   if (options.output === 'json') printJson(answered)
   else {
-    for (const { requestId, error } of answered) {
-      if (error === undefined) print(`${accept ? 'approved' : 'rejected'} ${requestId}`)
-      else process.stderr.write(`penstock: ${named(error)}\n`)
-    }
+    for (const each of answered) printAnswered(each)
     if (answered.length === 0) print('no node asks to join')
   }
+  if (answered.some(({ error }) => error !== undefined)) throw new SilentFailure()
+}
+
+/** Lets the nodes join as soon as they ask, for `wait` ms. One that has not asked by then, or whose request failed, makes the command fail. */
+async function approveOnceAsked(ids: string[], { wait = 0, ...options }: AnswerOptions): Promise<void> {
+  if (options.all) throw new UsageFailure('--wait is for nodes that are named: --all would let in whoever asks')
+  const wrong = ids.find((id) => !NODE_ID.test(id))
+  if (wrong !== undefined || ids.length === 0) {
+    const given = wrong === undefined ? '' : `, not "${wrong}"`
+    throw new UsageFailure(`--wait takes whole ids of nodes${given}: anybody can make a key whose id begins as another`)
+  }
+  const client = await reachedBy(options)
+  const there = (await client.getNodes()).nodes.find(({ id }) => ids.includes(id))
+  if (there !== undefined) throw new Failure(`node ${there.id} is on the hub already`)
+  const socket = await RequestSocket.open(client)
+  const stop = interruption()
+  const over = AbortSignal.any([stop, AbortSignal.timeout(wait)])
+  const missing = new Set(ids)
+  const answered: Answered[] = []
+  try {
+    for (;;) {
+      const { requests: pending } = await client.getPendingAuthenticationRequests()
+      for (const { requestId } of pending.filter(({ node }) => missing.has(node?.id ?? ''))) {
+        const outcome = await settled({ client, socket, accept: true }, pending, requestId)
+        answered.push(outcome)
+        if (options.output !== 'json') printAnswered(outcome)
+      }
+      for (const { node } of pending) missing.delete(node?.id ?? '')
+      if (missing.size === 0 || over.aborted) break
+      await pause(LOOKED_AT_MS, over)
+    }
+  } finally {
+    socket.close()
+    if (options.output === 'json') printJson(answered)
+  }
+  const late = [...missing].join(', ')
+  if (late !== '' && stop.aborted) throw new Interrupted(`interrupted: ${late} did not ask to join`, stop.reason)
+  if (late !== '') throw new Failure(`not within ${writeDuration(wait)}: ${late} did not ask to join`)
   if (answered.some(({ error }) => error !== undefined)) throw new SilentFailure()
 }
 
@@ -133,9 +192,18 @@ export function addAuthenticationRequests(program: Command): void {
     ['approve', true, 'let nodes join'],
     ['reject', false, 'refuse nodes'],
   ] as const) {
-    add(name, summary)
+    const command = add(name, summary)
       .argument('[request...]', 'ids of the requests, or of the nodes that ask, for all requests of each')
       .option('--all', 'all that wait now')
-      .action((ids: string[], options: Common & { all?: boolean }) => answer(ids, accept, options))
+      .action((ids: string[], options: AnswerOptions) =>
+        options.wait === undefined ? answer(ids, accept, options) : approveOnceAsked(ids, options),
+      )
+    if (accept) {
+      command.option(
+        '--wait <time>',
+        'let nodes, named by their whole ids, join when they ask, within this time',
+        waitingTime,
+      )
+    }
   }
 }

@@ -20,7 +20,7 @@ function wordsOf(command: Command, path: string): Words[] {
     .map((each) => each.name())
     .filter((name) => name !== 'help')
   const all = [...command.options, ...(defaultCommandOf(command)?.options ?? [])]
-  const options = all.flatMap(({ long }) => (long ? [long] : []))
+  const options = all.flatMap(({ long, hidden }) => (long && !hidden ? [long] : []))
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   const keys = path === 'components' ? [...components.keys()] : []
   const own = { path, words: [...subcommands, ...choices, ...keys, ...options, '--help'] }

@@ -1,6 +1,6 @@
 /** Times and spans as people read them. */
 import { expect, test } from 'vitest'
-import { spanText, timeText } from './durations.ts'
+import { spanText, timeText, typedDuration } from './durations.ts'
 
 test.each([
   [0, 'ns', '0'],
@@ -31,4 +31,19 @@ test.each([
   [183_600, '2 d 3 h'],
 ])('%d s is %s', (seconds, text) => {
   expect(spanText(seconds)).toBe(text)
+})
+
+test.each([
+  ['100msec', 100],
+  ['1sec', 1000],
+  ['2secs', 2000],
+  ['1min5sec', 65_000],
+  ['1h30m', 5_400_000],
+  ['1ms', 1],
+  ['10usec', undefined],
+  ['sec', undefined],
+  ['1secms', undefined],
+  ['1 sec', undefined],
+])('%s typed is %s ms', (text, milliseconds) => {
+  expect(typedDuration(text)).toBe(milliseconds)
 })

@@ -1,4 +1,5 @@
 /** Times and spans as people read them. */
+import { readDuration } from '../text/durations.ts'
 import { number } from './terminal.ts'
 
 const NANOSECONDS: Record<string, number> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 }
@@ -41,4 +42,12 @@ export function spanText(seconds: number): string {
     if (parts.length === 2) break
   }
   return (seconds < 0 ? '-' : '') + parts.join(' ')
+}
+
+/** What tc(8) and people write in the place of the units of `readDuration`. */
+const UNITS: Readonly<Record<string, string>> = { msec: 'ms', msecs: 'ms', sec: 's', secs: 's', min: 'm' }
+
+/** As `readDuration` of what somebody types: `100msec`, `10sec` and `5min` too. */
+export function typedDuration(text: string): number | undefined {
+  return readDuration(text.replace(/(?<=\d)(msecs?|secs?|min)(?=\d|$)/g, (unit) => UNITS[unit] as string))
 }

@@ -1,6 +1,6 @@
 /** `penstock impair`: a bad link between two UDP endpoints, in the foreground. */
 import { randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { PAYLOAD_V4 } from '../dataplane/components/endpoints/datagram-endpoint.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
@@ -12,6 +12,7 @@ import { RunningCommand } from './impair-command.ts'
 import { LinkReader } from './impair-readings.ts'
 import { hostAndPort, ImpairReport } from './impair-report.ts'
 import {
+  DIRECTIONS,
   type Direction,
   linkText,
   loadProfile,
@@ -23,13 +24,15 @@ import {
   type Step,
 } from './impairment.ts'
 import { type Format, interruption, untilNextSecond, waitingTime, whole, withOutput } from './options.ts'
-import { bitRate, milliseconds, share } from './quantities.ts'
+import { otherOption } from './other-words.ts'
+import { bitRate, burstLength, milliseconds, share } from './quantities.ts'
 import { print, printJson, table } from './terminal.ts'
 
 interface ImpairOptions extends Overrides {
   profile?: string
   listen?: string
   forward?: string
+  direction?: Direction
   mtu?: number
   seed?: number
   duration?: number
@@ -71,12 +74,20 @@ async function watch(handle: RunHandle, reader: LinkReader, report: ImpairReport
 
 /** The link that the options describe. */
 async function linkOf(options: ImpairOptions): Promise<Record<Direction, Step[]>> {
-  const { profile, loss, delay, jitter, rate, queue } = options
-  if ([profile, loss, delay, jitter, rate, queue].every((given) => given === undefined)) {
+  const { profile, loss, burst, delay, jitter, reorder, rate, queue, direction } = options
+  const isByHand = [loss, burst, delay, jitter, reorder, rate, queue].some((given) => given !== undefined)
+  if (profile === undefined && !isByHand) {
     throw new UsageFailure('say what the link is like: --profile NAME (--list shows them), --loss, --delay or --rate')
   }
-  const { up, down } = profile === undefined ? { up: [], down: [] } : await loadProfile(profile)
-  return { up: overridden(up, options), down: overridden(down, options) }
+  if (direction !== undefined && !isByHand) {
+    throw new UsageFailure(
+      `--direction ${direction} says which way --loss, --delay, --jitter and --rate hold: give one`,
+    )
+  }
+  const given = profile === undefined ? { up: [], down: [] } : await loadProfile(profile)
+  const link = (way: Direction) =>
+    direction === undefined || direction === way ? overridden(given[way], options) : [...given[way]]
+  return { up: link('up'), down: link('down') }
 }
 
 /** What the command finds in its environment. */
@@ -92,7 +103,13 @@ function variablesOf(listen: string, forward: string): Record<string, string> {
 
 /** What does not go with a command. */
 function checkCommand(command: readonly string[], options: ImpairOptions): void {
-  if (command.length === 0) return
+  const [first] = command
+  if (first === undefined) return
+  // `--delay 100ms 10ms 25%`, as tc-netem(8) takes it.
+  if (/^\d+(\.\d+)?(%|[mu]?s(ecs?)?|[kmg]?bit)?$/i.test(first)) {
+    const way = 'an option takes one value, as in --delay 100ms --jitter 10ms, and a command stands after --'
+    throw new UsageFailure(`what is ${first} for? ${way}`)
+  }
   const wrong = [
     ['--duration', options.duration],
     ['--print', options.print],
@@ -168,13 +185,25 @@ async function impair(command: string[], options: ImpairOptions): Promise<void> 
   }
 }
 
+/** Options of tc-netem(8), toxiproxy and UDPspeeder. */
+const OTHER_OPTIONS = [
+  ['--latency <time>', 'it is --delay here'],
+  ['--bandwidth <rate>', 'it is --rate here, in bit/s'],
+  ['--limit <packets>', 'it is --queue here, which counts what waits for the rate'],
+  ['-r, --remote <address>', 'it is --forward here'],
+  ['--upstream <address>', 'it is --forward here'],
+  ['--duplicate <share>', 'no packet is sent twice here'],
+  ['--corrupt <share>', 'no packet is damaged here'],
+  ['--distribution <name>', 'jitter is uniform here'],
+] as const
+
 export function addImpair(program: Command): void {
-  withOutput(program.command('impair'))
+  const command = withOutput(program.command('impair'))
     .argument('[command...]', 'after --: a command to run over the link')
     .summary('put a bad link between two UDP endpoints')
     .description(
       'Carries datagrams from --listen to --forward and the answers back, over an emulated link: that of a profile, or one made of ' +
-        '--loss, --delay, --jitter and --rate, which hold for both directions and take the place of what the profile has. The first client heard ' +
+        '--loss, --delay, --jitter and --rate, which take the place of what the profile has, in both directions or that of --direction. The first client heard ' +
         'at --listen is the only one served; others are ignored, and the first of them is told of. For another client start it again, ' +
         'or a second one at another address. Ctrl-C ends it with a summary.\n\n' +
         'A command after -- is run over the link, which ends with it, and its exit code is that of impair. It finds the address to send to in ' +
@@ -186,13 +215,25 @@ export function addImpair(program: Command): void {
     .option('-l, --listen <address>', 'where the client sends to, ip:port or name:port; port 0 lets the system choose')
     .option('-f, --forward <address>', 'where the server is, ip:port or name:port')
     .option('--loss <share>', 'share of the packets that are lost, at random: 5%, 0.05', share('A loss'))
+    .option('--burst <packets>', 'lose so many packets in a row, on average: 4, 2.5', burstLength)
     .option('--delay <time>', 'one-way delay: 40ms', milliseconds)
-    .option('--jitter <time>', 'largest deviation from the delay, either way; order is kept: 10ms', milliseconds)
+    .option(
+      '--jitter <time>',
+      'largest deviation from the delay, either way; order is kept without --reorder: 10ms',
+      milliseconds,
+    )
+    .option('--reorder', 'with --jitter: packets overtake those that are held longer')
     .option('--rate <rate>', 'bit/s of UDP payload: 500k, 10M, 1G', bitRate)
     .option(
       '--queue <packets>',
       'packets that wait for the rate (1000, or as the profile has it)',
       whole(0, 2 ** 31 - 1),
+    )
+    .addOption(
+      new Option(
+        '--direction <way>',
+        'where --loss and the like hold: up, from the client to the server, or down (both)',
+      ).choices(DIRECTIONS),
     )
     .option(
       '--mtu <bytes>',
@@ -205,4 +246,5 @@ export function addImpair(program: Command): void {
     .option('--list', 'list the profiles')
     .option('--print', 'print the pipeline configuration and do not run it')
     .action(impair)
+  for (const [flags, what] of OTHER_OPTIONS) command.addOption(otherOption(flags, what))
 }

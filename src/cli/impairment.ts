@@ -29,14 +29,18 @@ export interface Profile {
 export const DIRECTIONS = ['up', 'down'] as const
 export type Direction = (typeof DIRECTIONS)[number]
 
-/** What is set by hand, the same for both directions. */
+/** What is set by hand. */
 export interface Overrides {
   /** 0 to 1 */
   readonly loss?: number
+  /** Packets that are lost in a row on average. */
+  readonly burst?: number
   /** ms */
   readonly delay?: number
   /** ms */
   readonly jitter?: number
+  /** Whether packets overtake those that the jitter holds longer. */
+  readonly reorder?: boolean
   /** Mbit/s */
   readonly rate?: number
   /** Packets that wait for the link. */
@@ -162,7 +166,10 @@ function numberIn(steps: readonly Step[], kind: Kind, field: string): number | u
 }
 
 /** One direction of a link with what is set by hand in the place of what it had. Fails where a part is set and the rest is not known. */
-export function overridden(steps: readonly Step[], { loss, delay, jitter, rate, queue }: Overrides): Step[] {
+export function overridden(
+  steps: readonly Step[],
+  { loss, burst, delay, jitter, reorder, rate, queue }: Overrides,
+): Step[] {
   let result = [...steps]
   if (rate !== undefined || queue !== undefined) {
     const mbit = rate ?? numberIn(steps, 'rate', 'bandwidth_limit_mbit')
@@ -170,14 +177,43 @@ export function overridden(steps: readonly Step[], { loss, delay, jitter, rate, 
     const size = queue ?? numberIn(steps, 'rate', 'max_queue_size') ?? DEFAULT_QUEUE
     result = withStep(result, { bandwidth_limit_constant: { bandwidth_limit_mbit: mbit, max_queue_size: size } })
   }
-  if (delay !== undefined || jitter !== undefined) {
+  if (delay !== undefined || jitter !== undefined || reorder) {
     const centre = delay ?? numberIn(steps, 'delay', 'delay')
-    if (centre === undefined) throw new UsageFailure('--jitter needs --delay: there is no constant delay to vary')
+    if (centre === undefined) {
+      const given = jitter === undefined ? '--reorder' : '--jitter'
+      throw new UsageFailure(`${given} needs --delay: there is no constant delay to vary`)
+    }
     const around = jitter ?? numberIn(steps, 'delay', 'jitter') ?? 0
-    result = withStep(result, { delay_constant: { delay: centre, jitter: around } })
+    if (reorder && around === 0) {
+      throw new UsageFailure('--reorder needs --jitter: packets that are all as late do not overtake each other')
+    }
+    const times = { delay: centre, jitter: around }
+    result = withStep(result, reorder ? { delay_jitter: times } : { delay_constant: times })
   }
-  if (loss !== undefined) result = withStep(result, { loss_constant: { loss_probability: loss } })
+  if (loss !== undefined || burst !== undefined) {
+    const share = loss ?? numberIn(steps, 'loss', 'loss_probability')
+    if (share === undefined) throw new UsageFailure('--burst needs --loss: there is no constant loss to come in bursts')
+    result = withStep(
+      result,
+      burst === undefined ? { loss_constant: { loss_probability: share } } : burstsOf(share, burst),
+    )
+  }
   return result
+}
+
+/** The model of Gilbert (1960) whose bad state loses everything: a share of all packets, `burst` in a row on average. */
+function burstsOf(share: number, burst: number): Step {
+  // Between two bursts there is one packet at least.
+  const most = burst / (burst + 1)
+  if (share > most) {
+    const limit = `${Math.floor(most * 1000) / 10} %`
+    throw new UsageFailure(`--burst ${burst} can lose ${limit} at most: a burst ends with a packet that comes through`)
+  }
+  const fields = {
+    ...{ good_loss_probability: 0, bad_loss_probability: 1 },
+    ...{ good_to_bad_probability: Math.min(share / (burst * (1 - share)), 1), bad_to_good_probability: 1 / burst },
+  }
+  return { loss_gilbert_elliot: fields }
 }
 
 export interface Ends {
@@ -259,6 +295,8 @@ function stepText(step: Step): string {
   switch (key) {
     case 'bandwidth_limit_constant':
       return `${fields.bandwidth_limit_mbit} Mbit/s`
+    case 'delay_jitter':
+      return `${fields.delay} ± ${fields.jitter} ms reordered`
     case 'delay_constant':
       return fields.jitter ? `${fields.delay} ± ${fields.jitter} ms` : `${fields.delay} ms`
     case 'loss_constant':

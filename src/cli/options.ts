@@ -2,8 +2,8 @@
 import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
-import { readDuration } from '../text/durations.ts'
 import type { Problem } from '../text/pointer.ts'
+import { typedDuration } from './durations.ts'
 import { UsageFailure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
 import { named, paint, writeYaml } from './terminal.ts'
@@ -40,7 +40,7 @@ const MAX_WAITING_MS = 24 * 24 * 3_600_000
 
 /** Reads `500ms`, `10s`, `5m`, `1h30m`; gives milliseconds. */
 export function duration(given: string): number {
-  const milliseconds = readDuration(given)
+  const milliseconds = typedDuration(given)
   if (milliseconds === undefined) throw new InvalidArgumentError('A duration is written 500ms, 10s, 5m or 1h30m.')
   if (milliseconds === 0) throw new InvalidArgumentError('A duration must be more than zero.')
   return milliseconds

@@ -1,6 +1,7 @@
 /** What help and usage errors say beyond what commander says by itself: unknown commands, help of a command in a group, and the options of default commands. */
 import type { Command } from 'commander'
 import { suggestion } from '../text/names.ts'
+import { otherWord } from './other-words.ts'
 
 /** Which subcommand runs when none is named. */
 const defaults = new WeakMap<Command, Command>()
@@ -16,7 +17,7 @@ export function markDefault(parent: Command, child: Command): void {
     if (options?.code !== 'commander.excessArguments' || isNamed || given === undefined || names.includes(given)) {
       return refuse(message, options)
     }
-    return parent.error(unknownCommand(given, names), { code: 'commander.unknownCommand' })
+    return parent.error(unknownCommand(parent, given), { code: 'commander.unknownCommand' })
   }
   parent.addHelpText('after', () => {
     const help = child.createHelp()
@@ -38,6 +39,7 @@ export function defaultCommandOf(command: Command): Command | undefined {
 /** Asking a command that does not exist for help is wrong usage too. */
 export function refuseUnknownCommands(command: Command): void {
   if (command.commands.length === 0) return
+  tellOtherWords(command)
   command.on('beforeHelp', () => {
     const named = command.args.filter((argument) => !argument.startsWith('-'))
     const given = named[0] === 'help' ? named[1] : named[0]
@@ -45,6 +47,16 @@ export function refuseUnknownCommands(command: Command): void {
     refuse(command, given)
   })
   for (const each of command.commands) refuseUnknownCommands(each)
+}
+
+/** Of a word that is a command of another program's, says which one is meant: commander by itself knows those that are written alike. */
+function tellOtherWords(group: Command): void {
+  const refuse = group.error.bind(group)
+  group.error = (message, options) => {
+    const [given = ''] = group.args
+    const isUnknown = options?.code === 'commander.unknownCommand' && otherWord(group, given) !== undefined
+    return refuse(isUnknown ? unknownCommand(group, given) : message, options)
+  }
 }
 
 /**
@@ -68,10 +80,10 @@ export function helpIfAsked(program: Command, args: readonly string[]): void {
 }
 
 function refuse(command: Command, given: string): never {
-  const names = command.commands.map((each) => each.name())
-  return command.error(unknownCommand(given, names), { code: 'commander.unknownCommand' })
+  return command.error(unknownCommand(command, given), { code: 'commander.unknownCommand' })
 }
 
-function unknownCommand(given: string, names: readonly string[]): string {
-  return `error: unknown command '${given}'.${suggestion(given, names)}`
+function unknownCommand(group: Command, given: string): string {
+  const names = group.commands.map((each) => each.name())
+  return `error: unknown command '${given}'.${otherWord(group, given) ?? suggestion(given, names)}`
 }

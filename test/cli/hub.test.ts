@@ -190,6 +190,27 @@ describe('answering', () => {
     expect(await at(east, 'disconnect')).toMatchObject({ code: 0, stdout: 'the node was on no hub\n' })
   })
 
+  it('of a node that is awaited: as soon as it asks, and nobody else', async () => {
+    const approve = (...args: string[]) => at(hub, 'authentication-requests', 'approve', ...args)
+    const awaited = approve(east.id, '--wait', '5min')
+    const other = ask(west)
+    const [request] = await pending(west)
+    const asked = ask(east)
+    expect(await awaited).toMatchObject({ code: 0, stdout: expect.stringMatching(/^approved \d+\n$/), stderr: '' })
+    expect((await asked).code).toBe(0)
+    expect((await approve(east.id, '--wait', '1s')).stderr).toContain(`node ${east.id} is on the hub already`)
+    const late = await approve(idle.id, '--wait', '10ms', '-o', 'json')
+    expect(late).toMatchObject({ code: 1, stdout: '[]\n' })
+    expect(late.stderr).toContain(`not within 10ms: ${idle.id} did not ask to join`)
+    for (const wrong of [['--all'], [], [west.id.slice(0, 8)], [request!.requestId]]) {
+      expect((await approve(...wrong, '--wait', '1s')).code).toBe(2)
+    }
+    expect((await pending(west))[0]).toMatchObject({ requestId: request!.requestId })
+    await at(hub, 'authentication-requests', 'reject', request!.requestId)
+    expect((await other).code).toBe(1)
+    expect(await at(east, 'disconnect')).toMatchObject({ code: 0 })
+  })
+
   it('of more than the terminal has rows for: the one that a key would answer is seen', async () => {
     const over = new AbortController()
     const body = JSON.stringify({ hubServerAddress: hub.url })

@@ -168,6 +168,17 @@ describe('between a client and a server', () => {
     expect(await run('8')).not.toEqual(first)
   })
 
+  it('lets packets overtake each other where that is asked for, one way where that is', async () => {
+    const link = await LinkUnderTest.start('--delay', '40ms', '--jitter', '40ms', '--reorder', '--direction', 'down')
+    await link.send(200)
+    await until(() => link.heard.size === 200, 'all heard')
+    expect(link.order).not.toEqual([...link.order].sort((a, b) => a - b))
+    const { up, down } = await link.end()
+    // Below the mean of the other way, by far.
+    expect(up.delayMs).toBeLessThan(down.delayMs! / 2)
+    expect([up.sentPackets, down.sentPackets]).toEqual([200, 200])
+  })
+
   it('queues what exceeds the rate, and drops what exceeds the queue', async () => {
     const link = await LinkUnderTest.start('--rate', '100k', '--queue', '10')
     await link.send(20, 1000)
@@ -284,6 +295,18 @@ describe('usage', () => {
     [[...ENDS, '--rate', '10'], 'A rate is written 500k, 10M or 1G'],
     [[...ENDS, '--rate', '0M'], 'from 1k to 1000G'],
     [[...ENDS, '--loss', '1%', '--mtu', '65536'], 'from 68 to 65535'],
+    [[...ENDS, '--burst', '4'], '--burst needs --loss'],
+    [[...ENDS, '-p', 'adsl', '--burst', '4'], '--burst needs --loss'],
+    [[...ENDS, '--loss', '81%', '--burst', '4'], '--burst 4 can lose 80 % at most'],
+    [[...ENDS, '--loss', '1%', '--burst', '0.5'], 'A burst is a number of packets from 1'],
+    [[...ENDS, '--reorder'], '--reorder needs --delay'],
+    [[...ENDS, '--delay', '5ms', '--reorder'], '--reorder needs --jitter'],
+    [[...ENDS, '-p', 'lte', '--direction', 'up'], '--direction up says which way'],
+    // As it is written for tc-netem(8), toxiproxy and UDPspeeder.
+    [[...ENDS, '--delay', '100ms', '10ms', '25%'], 'what is 10ms for? an option takes one value'],
+    [[...ENDS, '--rate', '10mbps'], 'A rate is written 500k, 10M or 1G'],
+    [[...ENDS, '--latency', '40ms'], 'there is no --latency: it is --delay here'],
+    [['-l', '127.0.0.1:7000', '-r', '127.0.0.1:8000'], 'there is no --remote: it is --forward here'],
     [['-l', 'here', '-f', '127.0.0.1:8000', '--loss', '1%'], '--listen: must be an address and port'],
     [['-l', '127.0.0.1:7000', '-f', '127.0.0.1:0', '--loss', '1%'], '--forward: a peer has a port'],
     [['-l', '127.0.0.1:7000', '-f', '127.0.0.1:7000', '--loss', '1%'], 'it would feed itself'],
@@ -297,6 +320,24 @@ describe('usage', () => {
     const { stdout } = await penstock(['impair', '--list'])
     for (const name of profileNames()) expect(stdout).toMatch(new RegExp(`^${name} `, 'm'))
     expect(JSON.parse((await penstock(['impair', '--list', '-o', 'json'])).stdout)).toHaveLength(profileNames().length)
+  })
+
+  it('one way alone, loses in bursts and reorders, with the units of tc(8)', async () => {
+    const link = ['--direction', 'down', '--loss', '5%', '--burst', '4', '--delay', '1sec', '--jitter', '20msec']
+    const { code, stdout } = await penstock(['impair', ...ENDS, ...link, '--reorder', '--rate', '10mbit', '--print'])
+    expect(code).toBe(0)
+    const { pipeline } = JSON.parse(stdout).engine_config
+    expect(Object.keys(pipeline)).toEqual([
+      ...['clients', 'server', 'up observer', 'down 1', 'down 2', 'down 3', 'down observer'],
+    ])
+    expect(pipeline['down 1'].bandwidth_limit_constant).toMatchObject({ bandwidth_limit_mbit: 10 })
+    expect(pipeline['down 2'].delay_jitter).toMatchObject({ delay: 1000, jitter: 20 })
+    const { loss_gilbert_elliot: chain } = pipeline['down 3']
+    const { good_to_bad_probability: to, bad_to_good_probability: back } = chain
+    expect(chain).toMatchObject({ good_loss_probability: 0, bad_loss_probability: 1 })
+    expect([to / (to + back), 1 / back]).toEqual([expect.closeTo(0.05, 12), 4])
+    const shown = await penstock(['help', 'impair'])
+    expect(shown.stdout).not.toContain('--latency')
   })
 
   it('prints a configuration that validate takes', async () => {

@@ -75,6 +75,12 @@ describe('usage', () => {
     [['nodes', 'lsit', '-o', 'json'], `unknown command 'lsit'. Did you mean "list"?`],
     [['nodes', '--watch', 'foo'], "unknown command 'foo'."],
     [['authentication-requests', 'aprove', '3'], `unknown command 'aprove'. Did you mean "approve"?`],
+    // Words of others: docker, headscale, tailscale.
+    [['nodes', 'delete', 'edge'], `unknown command 'delete'. Did you mean "penstock nodes remove"?`],
+    [['help', 'nodes', 'delete'], `unknown command 'delete'. Did you mean "penstock nodes remove"?`],
+    [['pipelines', 'rm', 'p'], `unknown command 'rm'. Did you mean "penstock pipelines delete"?`],
+    [['nodes', 'register'], 'Did you mean "penstock authentication-requests approve"?'],
+    [['login', 'https://hub.example'], `unknown command 'login'. Did you mean "penstock authenticate-by-request"?`],
     [['nodes', 'list', 'foo'], "too many arguments for 'list'"],
     [['nodes', '--watch', 'list'], "too many arguments for 'list'"],
   ])('%j, where a subcommand runs that need not be named: %s', async (args, message) => {
