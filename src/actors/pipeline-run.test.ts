@@ -437,11 +437,41 @@ test.each([true, false])('a start that nobody waits for is killed; late: %s', (i
   expect(actor.getSnapshot().context).toMatchObject({ missedDeadline: isLate, reachedRunning: false })
 })
 
-test('a killed thread that never reports is given up', () => {
-  const { actor, clock } = rig()
-  clock.increment(START_DEADLINE_MS)
-  clock.increment(KILL_GRACE_MS)
-  expect(actor.getSnapshot().context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED' })
+describe('a killed thread that never reports is given up, and the run says why it was killed', () => {
+  const unreported = 'its thread was killed and did not report its end'
+
+  test('at its start', () => {
+    const { actor, clock } = rig()
+    clock.increment(START_DEADLINE_MS)
+    clock.increment(KILL_GRACE_MS)
+    const error = `the run was not running within 10 s and was torn down; ${unreported}`
+    expect(actor.getSnapshot().context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED', error })
+  })
+
+  test('at its stop', () => {
+    const { actor, clock, thread } = rig()
+    thread(turn)
+    thread(running)
+    actor.send(stop)
+    clock.increment(5_000)
+    clock.increment(KILL_GRACE_MS)
+    const error = `the run did not stop within 5 s (instructionsTimeout) and was killed; ${unreported}`
+    expect(actor.getSnapshot().context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED', error })
+  })
+
+  test('a command of it failed before', async () => {
+    const hooks = new ScriptedHooks(['pre_start'])
+    const { actor, clock, thread } = rig(hooks)
+    thread(turn)
+    thread({ type: 'thread.built' })
+    hooks.settle?.fail()
+    await settle(1)
+    clock.increment(5_000)
+    clock.increment(KILL_GRACE_MS)
+    clock.increment(KILL_GRACE_MS)
+    const error = `pre_start command 1 (false) ended with exit code 1; ${unreported}`
+    expect(actor.getSnapshot().context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED', error })
+  })
 })
 
 describe('a start that nobody waits for', () => {

@@ -1,5 +1,5 @@
 /** One run of a pipeline as a machine: starting, running, stopping, what follows its end, ended; with its deadlines. */
-import { assign, fromCallback, fromPromise, sendTo, setup, spawnChild } from 'xstate'
+import { assign, enqueueActions, fromCallback, fromPromise, sendTo, setup, spawnChild } from 'xstate'
 import type { Hook } from '../dataplane/engine/lifecycle.ts'
 import type { RunEnd, RunHandle, RunPool } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
@@ -72,6 +72,12 @@ const leftProcesses = fromPromise<void, RunPlan>(async ({ input: { hooks } }) =>
 })
 
 const NOT_RUNNING = `the run was not running within ${START_DEADLINE_MS / 1000} s and was torn down`
+const UNREPORTED = 'its thread was killed and did not report its end'
+
+function notStopped({ stopTimeout }: RunContext): string {
+  return `the run did not stop within ${stopTimeout / 1000} s (instructionsTimeout) and was killed`
+}
+
 /** When a run that ends now began and ended, both by the system's time as it is now: between them is what truly passed, whoever set the clock. */
 function timesOf({ record: { startedAt }, plan, begunAt }: RunContext): Pick<RunRecord, 'startedAt' | 'endedAt'> {
   const endedAt = plan.now()
@@ -173,11 +179,11 @@ export const pipelineRun = setup({
     }),
     stopThread: sendTo('thread', { type: 'stop' }),
     releaseThread: sendTo('thread', { type: 'go' }),
-    kill: sendTo('thread', (_, { cause }: { cause: string }) => ({ type: 'kill', cause })),
-    killNotStopping: sendTo('thread', ({ context }) => ({
-      type: 'kill',
-      cause: `the run did not stop within ${context.stopTimeout / 1000} s (instructionsTimeout) and was killed`,
-    })),
+    /** Should the thread not report its end, that is all there is to say of it. */
+    kill: enqueueActions(({ context: { failure }, enqueue }, { cause }: { cause: string }) => {
+      enqueue.assign({ end: { outcome: 'FAILED', error: `${failure ?? cause}; ${UNREPORTED}` } })
+      enqueue.sendTo('thread', { type: 'kill', cause })
+    }),
   },
 }).createMachine({
   id: 'pipeline-run',
@@ -200,7 +206,7 @@ export const pipelineRun = setup({
     stopBy: null,
     hasThread: false,
     failure: null,
-    end: { outcome: 'FAILED', error: 'its thread was killed and did not report its end' },
+    end: { outcome: 'FAILED', error: UNREPORTED },
   }),
   output: ({ context: { record, reachedRunning, missedDeadline } }) => ({
     record,
@@ -310,7 +316,12 @@ export const pipelineRun = setup({
       on: {
         'thread.ended': { target: 'following', actions: { type: 'noteEnd', params: ({ event }) => event.end } },
       },
-      after: { stopTimeout: { target: 'killing', actions: 'killNotStopping' } },
+      after: {
+        stopTimeout: {
+          target: 'killing',
+          actions: { type: 'kill', params: ({ context }) => ({ cause: notStopped(context) }) },
+        },
+      },
       initial: 'beginning',
       states: {
         beginning: {
