@@ -1,6 +1,6 @@
 /** Tables with names of every width: what stands in a column begins in the same place of the terminal in every row. */
 import { expect, test } from 'vitest'
-import { fitted, harmless, number, table } from './terminal.ts'
+import { fitted, harmless, number, scaled, table } from './terminal.ts'
 
 const COLUMNS = [{ title: 'NAME' }, { title: 'STATE' }, { title: 'NOTE', wrap: true }]
 
@@ -101,4 +101,21 @@ test.each([
   [-0, '0'],
 ])('%d is written %s', (value, text) => {
   expect(number(value)).toBe(text)
+})
+
+test.each([
+  [0, '0'],
+  [12.345, '12.3'],
+  [99.97, '100'],
+  [9999, '9999'],
+  [999_499, '999 k'],
+  [999_800, '1.00 M'],
+  [-999_800, '-1.00 M'],
+  [1_250_000, '1.25 M'],
+  [999_600_000, '1.00 G'],
+  [999_700_000_000, '1.00 T'],
+  [1.5e12, '1.50 T'],
+  [2.5e15, '2.50 P'],
+])('%d is %s with a prefix', (value, text) => {
+  expect(scaled(value)).toBe(text)
 })

@@ -201,12 +201,15 @@ export function number(value: number): string {
 export function scaled(value: number): string {
   const magnitude = Math.abs(value)
   for (const [factor, prefix] of [
+    [1e15, ' P'],
+    [1e12, ' T'],
     [1e9, ' G'],
     [1e6, ' M'],
-    [1e4, ' k'],
   ] as const) {
-    if (magnitude >= factor) return (value / (factor === 1e4 ? 1e3 : factor)).toPrecision(3) + prefix
+    // What would be rounded up to 1000 of a prefix has the next.
+    if (magnitude >= 0.9995 * factor) return `${(value / factor).toPrecision(3)}${prefix}`
   }
+  if (magnitude >= 1e4) return `${(value / 1e3).toPrecision(3)} k`
   return magnitude >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(3)
 }
 
