@@ -13,16 +13,29 @@ test('numbers that cannot be read whole leave the last rates, and the next readi
   const sequence = new Int32Array(region, 8, 1)
   const writer = new RegionWriter(region)
   writer.publish(Float64Array.of(0), 1e9)
-  const meter = new RatesReader(region)
+  const meter = new RatesReader(region, 1000)
   writer.publish(Float64Array.of(100), 2e9)
-  expect(meter.read(1).total.consumed).toBe(100)
+  expect(meter.read(2000).total.consumed).toBe(100)
   sequence[0]++ // the writer begins, and stands still
   new Float64Array(region, region.byteLength - 8)[0] = 1e6
-  expect(meter.read(1).total.consumed).toBe(100)
+  expect(meter.read(3000).total.consumed).toBe(100)
   expect(meter.values()[0]?.value).toBe(100)
   sequence[0]++
   writer.publish(Float64Array.of(700), 4e9)
-  expect(meter.read(1).total.consumed).toBe(300)
+  expect(meter.read(4000).total.consumed).toBe(300)
+})
+
+test('what comes after a pause, in which nothing was published, has come in the time since the last reading', () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { taken: consumed('Packets taken.') })
+  const region = createRegion(layout)
+  const writer = new RegionWriter(region)
+  const meter = new RatesReader(region, 500)
+  writer.publish(Float64Array.of(100), 990e6)
+  expect(meter.read(1000).total.consumed).toBeCloseTo(100 / 0.49)
+  for (let second = 2; second < 60; second++) expect(meter.read(second * 1000).total.consumed).toBe(0)
+  writer.publish(Float64Array.of(600), 59_995e6)
+  expect(meter.read(60_000).total.consumed).toBeCloseTo(500 / 0.995)
 })
 
 test('what passes a port is told by the fields of its counters, whatever their descriptions say', () => {
@@ -38,9 +51,9 @@ test('what passes a port is told by the fields of its counters, whatever their d
   const region = createRegion(layout)
   const writer = new RegionWriter(region)
   writer.publish(new Float64Array(5), 1e9)
-  const meter = new RatesReader(region)
+  const meter = new RatesReader(region, 1000)
   writer.publish(Float64Array.of(10, 1000, 7, 700, 99), 2e9)
-  expect(meter.read(1).components).toMatchObject([{ inPackets: 10, inBits: 8000, outPackets: 7, outBits: 5600 }])
+  expect(meter.read(2000).components).toMatchObject([{ inPackets: 10, inBits: 8000, outPackets: 7, outBits: 5600 }])
 })
 
 test('the engine writes port and side of every port counter, and of nothing else', () => {

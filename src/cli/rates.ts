@@ -1,5 +1,6 @@
 /** Rates of a run between two readings of its metrics region: per component, and over the whole run by packet role. */
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
+import { timeOf } from '../telemetry/sampler.ts'
 import { number, scaled, scaledWith, table } from './terminal.ts'
 
 const ROLES: readonly PacketRole[] = ['created', 'consumed', 'drop', 'overflow', 'intended', 'held']
@@ -26,14 +27,16 @@ export class RatesReader {
   private readonly reader: RegionReader
   private readonly groups: Group[] = []
   private before: Float64Array
+  /** What time those are of, ms since the epoch. */
   private beforeTime: number
   private last: Rates | undefined
 
-  constructor(region: SharedArrayBuffer) {
+  /** `now` in milliseconds since the epoch, on the run's clock. */
+  constructor(region: SharedArrayBuffer, now: number) {
     this.reader = new RegionReader(region)
-    const { values, time } = this.reader.snapshot() ?? this.reader.blank
-    this.before = values
-    this.beforeTime = time
+    const snapshot = this.reader.snapshot() ?? this.reader.blank
+    this.before = snapshot.values
+    this.beforeTime = timeOf(snapshot, now)
     const byPath = new Map<string, Group>()
     for (const entry of this.reader.entries) {
       const sums = RatesReader.sumsOf(entry)
@@ -54,22 +57,25 @@ export class RatesReader {
   }
 
   /**
-   * Rates since the last call, over `seconds` when the run has not published since. When the numbers cannot be read whole,
-   * those of the last call again; the next one makes up for it.
+   * Rates since the last call; `now` as for the constructor. When the numbers cannot be read whole, those of the last call again; the next one
+   * makes up for it.
    */
-  read(seconds: number): Rates {
+  read(now: number): Rates {
     const snapshot = this.reader.snapshot()
     if (snapshot === undefined && this.last !== undefined) return this.last
-    const { values, time } = snapshot ?? { values: this.before, time: this.beforeTime }
-    const elapsed = this.beforeTime > 0 && time > this.beforeTime ? (time - this.beforeTime) / 1e9 : seconds
     const { before } = this
+    const values = snapshot?.values ?? before
+    const time = snapshot === undefined ? this.beforeTime : Math.max(this.beforeTime, timeOf(snapshot, now))
+    const elapsed = (time - this.beforeTime) / 1000
     this.before = values
     this.beforeTime = time
     const total = Object.fromEntries(ROLES.map((role) => [role, 0])) as Record<PacketRole, number>
     const components = this.groups.map(({ path, sums }) => {
       const amount = (name: string): number => (sums.get(name) ?? []).reduce((sum, index) => sum + values[index], 0)
-      const rate = (name: string): number =>
-        (sums.get(name) ?? []).reduce((sum, index) => sum + values[index] - before[index], 0) / elapsed
+      const rate = (name: string): number => {
+        const change = (sums.get(name) ?? []).reduce((sum, index) => sum + values[index] - before[index], 0)
+        return change === 0 ? 0 : change / elapsed
+      }
       const roles = { ...total }
       for (const role of ROLES) {
         roles[role] = role === 'held' ? amount(role) : rate(role)

@@ -53,16 +53,14 @@ async function watch(
   quiet: boolean,
 ): Promise<RunEnd> {
   handle.ended.then(() => over.abort())
-  const meter = new RatesReader(handle.region)
+  const meter = new RatesReader(handle.region, now())
   sampler.read(now())
   const started = performance.now()
-  let last = started
   for (;;) {
     await untilNextSecond(started, over.signal)
     if (over.signal.aborted) break
     const at = performance.now()
-    const { components, total } = meter.read((at - last) / 1000)
-    last = at
+    const { components, total } = meter.read(now())
     const { kpis } = sampler.read(now())
     const rates = `${paint(spanText(Math.round((at - started) / 1000)), 'bold')}  ${ratesLine(total, components)}`
     if (live.available) {
@@ -154,7 +152,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const { kpis } = sampler.read(now())
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000
-    const rows = new RatesReader(handle.region).values().map(({ entry, value }) => {
+    const rows = new RatesReader(handle.region, now()).values().map(({ entry, value }) => {
       return { ...entry, value, rate: value > 0 ? rateOf(entry, value, seconds) : undefined }
     })
     if (json) {

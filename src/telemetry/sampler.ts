@@ -13,6 +13,15 @@ export const FRESH_MS = 100
 /** A run that has published no longer ago, in milliseconds, is publishing: its numbers are of the time that it says. */
 const PUBLISHING_MS = 50
 
+/**
+ * What time the numbers of a run are of, which are read at `now` on the run's clock; both in milliseconds since the epoch. Those of a run that is
+ * idle are of now, however long ago it published them.
+ */
+export function timeOf({ time }: MetricSnapshot, now: number): number {
+  const published = time / 1e6
+  return Math.abs(now - published) < PUBLISHING_MS ? published : now
+}
+
 export interface SamplerOptions {
   /** Evaluated with each sample. */
   kpis?: KpisConfig | undefined
@@ -71,10 +80,8 @@ export class Sampler {
   }
 
   /** The time that the numbers are of, seconds, never before that of the last sample: a rate must not be off by the time since they were published. */
-  #timeOf({ time }: MetricSnapshot, now: number): number {
-    const published = time / 1e6
-    const at = Math.abs(now - published) < PUBLISHING_MS ? published : now
-    this.#time = Math.max(this.#time, at / 1000)
+  #timeOf(snapshot: MetricSnapshot, now: number): number {
+    this.#time = Math.max(this.#time, timeOf(snapshot, now) / 1000)
     return this.#time
   }
 }
