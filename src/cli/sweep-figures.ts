@@ -133,8 +133,27 @@ export function withKpis(config: unknown, wanted: readonly string[]): unknown {
   return { ...rest, kpis: { ...kpis, metrics: [...(kpis?.metrics ?? []), ...added] } }
 }
 
-/** The columns: what is wanted, else the KPIs of the configuration, else what its sinks say. Fails on what it does not have. */
+/**
+ * The columns, each with a name of its own: what is wanted, else the KPIs of the configuration, else what its sinks say. Fails on what it does
+ * not have.
+ */
 export function figuresOf(config: PipelineConfig, wanted: Wanted): Figure[] {
+  const figures = chosenFigures(config, wanted)
+  const taken = new Set<string>()
+  const given = new Set(figures.map(({ name }) => name))
+  return figures.map((figure) => {
+    let { name } = figure
+    // Values of a KPI may have the same label, or none.
+    for (let n = 2; taken.has(name); n++) {
+      const numbered = `${figure.name}.${n}`
+      if (!given.has(numbered)) name = numbered
+    }
+    taken.add(name)
+    return { ...figure, name }
+  })
+}
+
+function chosenFigures(config: PipelineConfig, wanted: Wanted): Figure[] {
   const { entries } = layoutOf(config, components).metrics
   const kpis = config.kpis?.metrics ?? []
   const figures = wanted.metrics.map((given) => chosenMetric(given, entries))

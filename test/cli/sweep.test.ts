@@ -171,6 +171,24 @@ describe('KPIs', () => {
     expect(late.stdout).toMatch(/^SEED +late\n +1 +0 ms\n/)
   })
 
+  it('with the same label have figures of their own, whatever others are called', async () => {
+    const values = ['n', 'n', '', 'n.2', '3'].map((label, i) => ({ label, expression: String(i) }))
+    const { kpis: _, ...plain } = coded
+    const alike = { ...plain, kpis: { metrics: [{ id: 'x', multiple_values: { values } }] } }
+    const input = JSON.stringify(alike)
+    const { stdout } = await penstock(['simulate', '-', '-d', '1ms', '--repeat', '1', '--kpi', 'x', '-o', 'json'], {
+      input,
+    })
+    const means = Object.entries(linesOf(stdout)[0]?.figures ?? {}).map(([name, { mean }]) => [name, mean])
+    expect(means).toEqual([
+      ['x.n', 0],
+      ['x.n.3', 1],
+      ['x.3', 2],
+      ['x.n.2', 3],
+      ['x.3.2', 4],
+    ])
+  })
+
   it('without a value have the reason that a single run tells', async () => {
     const wrong = ['--kpi', 'x=1/0', '--kpi', 'state']
     const { code, stdout } = await simulate(...wrong)
