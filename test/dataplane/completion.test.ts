@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { components } from '../../src/dataplane/components/registry.ts'
-import { simulate } from '../../src/dataplane/engine/simulate.ts'
+import { simulate, simulateTogether } from '../../src/dataplane/engine/simulate.ts'
 import { conservation } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
 import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
@@ -51,6 +51,29 @@ describe('a run whose sources are done', () => {
     expect(elapsed).toBeGreaterThanOrEqual(18e6)
     expect(elapsed).toBeLessThanOrEqual(18e6 + 50e6 + 10 * 2e6)
     expect(simulate(config, { registry: components, duration: 30e6 }).end).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('has the metrics of its end, however long others with which it is simulated go on', () => {
+    const source = { output: 'a', throughput_mbit: 8, payload_size: 1000, duration_ms: 1200, seed: 1 }
+    const phases = [1000, 1000, 1000].map((duration, i) => ({ duration, delay: i }))
+    const config = configure({
+      source: { throughput_traffic_source: source },
+      tracker: { bandwidth_tracker: { input: 'a', output: 'b' } },
+      delay: { delay_dynamic: { flows: [{ input: 'b', output: 'c' }], phases } },
+      sink: { traffic_sink: { input: 'c' } },
+    })
+    const longer = configure({
+      source: { throughput_traffic_source: { ...source, duration_ms: 2500 } },
+      sink: { traffic_sink: { input: 'a' } },
+    })
+    const options = { registry: components, duration: 10e9 }
+    const alone = simulate(config, options)
+    expect(alone.metrics).toMatchObject({ tracker: { bytes_per_second: 1e6 }, delay: { phase: 1 } })
+    const seen: number[] = []
+    const onSample = (_region: SharedArrayBuffer, now: number) => seen.push(now)
+    const [together] = simulateTogether([{ config, onSample }, { config: longer }], options)
+    expect(together).toEqual(alone)
+    expect(seen).toEqual([0, 1e9, alone.elapsed])
   })
 
   it('ends COMPLETED on the real clock too', async () => {

@@ -48,6 +48,8 @@ export class Simulation {
   endedAt: number | null = null
   private end: RunEnd | null = null
   private stopped: RunEnd | null = null
+  /** The metrics are those of its end: time goes on for others, and what a gauge says would with it. */
+  private isFinal = false
 
   /** `world` is the one of the simulations that this is to be one of; absent: it is alone. */
   constructor(
@@ -142,13 +144,15 @@ export class Simulation {
     return this.end !== null
   }
 
-  /** Brings `metricsRegion` up to date. */
+  /** Brings `metricsRegion` up to date; once it has stopped, to when it did. */
   publish(): void {
+    if (this.isFinal) return
     this.graph.observe()
     this.writer.publish(this.graph.values, this.clock.now)
+    this.isFinal = this.stopped !== null
   }
 
-  /** The metrics of now: component, then metric name, to number. */
+  /** The metrics of now, or of when it stopped: component, then metric name, to number. */
   metrics(): Record<string, Record<string, number>> {
     this.publish()
     const { values } = this.reader.snapshot() ?? this.reader.blank // whole: the writer is this thread
@@ -164,7 +168,14 @@ export class Simulation {
 
   /** Ends the simulation: every component stops and gives back what it held. */
   stop(): RunEnd {
-    this.stopped ??= this.stopOnce()
+    if (this.stopped === null) {
+      this.stopped = this.stopOnce()
+      try {
+        this.publish()
+      } catch {
+        // Whoever asks for the metrics is told.
+      }
+    }
     return this.stopped
   }
 
@@ -178,8 +189,8 @@ export class Simulation {
 
 /**
  * Moves the virtual time that `simulations` of one world share on to `until` (nanoseconds): each takes its breath in turn, and time
- * moves when nothing waits for any. It stands still once all have ended. `caught` gets what a simulation throws; absent: it is thrown on.
- * `observer` sees them between breaths. What keeps time from moving on fails too.
+ * moves when nothing waits for any. One that has ended is stopped at that moment; time stands still once all have. `caught` gets what a
+ * simulation throws; absent: it is thrown on. `observer` sees them between breaths. What keeps time from moving on fails too.
  */
 export function advanceTogether(
   simulations: readonly Simulation[],
@@ -209,6 +220,7 @@ export function advanceTogether(
         if (!caught) throw error
         caught(simulation, error as Error)
       }
+      if (simulation.over) simulation.stop()
     }
     // What one has sent is there for those that have had their turn already.
     if (simulations.some((simulation) => simulation.pending)) continue
