@@ -149,7 +149,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
     const sampler = new Sampler(handle.region, { kpis: config.kpis, process: new ProcessMeter() })
     const end = await watch(handle, over, sampler, live, keys, json)
-    const { kpis } = sampler.read(now())
+    const { kpis } = sampler.readLast(now())
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000
     const rows = new RatesReader(handle.region, now()).values().map(({ entry, value }) => {

@@ -50,6 +50,8 @@ export class HostedRun {
   readonly #telemetryFollowers = new TelemetryFollowers()
   #sampler: Sampler | undefined
   #telemetry: Telemetry<Reading> | undefined
+  /** When `performance.now()` was 0, by the run's clock, ms since the epoch. */
+  #epoch = 0
   #awaitingRegion: AwaitingRegion[] = []
   /** How it ended, once it has. */
   #record: RunRecord | undefined
@@ -110,8 +112,8 @@ export class HostedRun {
     const { kpis } = config
     const sampler = new Sampler(region, { kpis, process })
     // As the run's clock does: the system's time when the run began, and on from there whatever becomes of that one.
-    const epoch = Date.now() - performance.now()
-    const take = () => sampler.read(epoch + performance.now(), new Date())
+    this.#epoch = Date.now() - performance.now()
+    const take = () => sampler.read(this.#epoch + performance.now(), new Date())
     this.#sampler = sampler
     this.#telemetry = new Telemetry(take, interval)
     this.#telemetry.always = kpis !== undefined
@@ -140,8 +142,9 @@ export class HostedRun {
     void this.#metricsFile?.end()
     const telemetry = this.#telemetry
     this.#telemetry = undefined
-    if (telemetry !== undefined) {
-      this.#last = telemetry.take().complete()
+    const sampler = this.#sampler
+    if (telemetry !== undefined && sampler !== undefined) {
+      this.#last = sampler.readLast(this.#epoch + performance.now(), new Date()).complete()
       this.#telemetryFollowers.publish(this.#last)
       telemetry.close()
     }

@@ -190,6 +190,22 @@ test('KPIs are evaluated at the time at which the numbers were published, of a r
   expect(sampleAt(1_003_990, 300, 1_001_990)).toBe(0)
 })
 
+test('KPIs of the last sample of a run are of when it ended, however long after that it is taken', () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { packets: counter('Packets taken', 'packets') })
+  const region = createRegion(layout)
+  const writer = new RegionWriter(region)
+  const kpis = {
+    variables: {},
+    metrics: [{ id: 'rate', label: '', description: '', value: { expression: 'rate({sink/packets})' } }],
+  }
+  const sampler = new Sampler(region, { kpis })
+  writer.publish(Float64Array.of(100), 1_000_000e6)
+  sampler.read(1_000_000)
+  writer.publish(Float64Array.of(150), 1_000_500e6)
+  expect(sampler.readLast(1_003_000).kpis[0]?.value?.value).toBe(100)
+})
+
 test("the process's figures stand in the same sample, and in KPIs", () => {
   const layout = new MetricLayout()
   layout.declare('sink', { packets: counter('Packets taken', 'packets') })

@@ -15,7 +15,7 @@ const PUBLISHING_MS = 50
 
 /**
  * What time the numbers of a run are of, which are read at `now` on the run's clock; both in milliseconds since the epoch. Those of a run that is
- * idle are of now, however long ago it published them.
+ * idle are of now, however long ago it published them; a rate must not be off by the time since others were.
  */
 export function timeOf({ time }: MetricSnapshot, now: number): number {
   const published = time / 1e6
@@ -63,12 +63,22 @@ export class Sampler {
    * something wants them.
    */
   read(now: number, date: Date = new Date(now)): Reading {
+    return this.#read((snapshot) => timeOf(snapshot, now), date)
+  }
+
+  /** The same of a run that is over: its numbers are of when it published them last, however long its end took. */
+  readLast(now: number, date: Date = new Date(now)): Reading {
+    return this.#read(({ time }) => Math.min(time / 1e6, now), date)
+  }
+
+  /** `timeIn` says what time a snapshot is of, ms. */
+  #read(timeIn: (snapshot: MetricSnapshot) => number, date: Date): Reading {
     const snapshot = this.#reader.snapshot()
     if (snapshot === undefined && this.#last !== undefined) return this.#last
     const read = snapshot ?? this.#reader.blank
     const readProcess = () => this.#process?.read() ?? NO_VALUES
     const process = this.#kpis === undefined ? undefined : readProcess()
-    const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#timeOf(read, now))
+    const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#notBefore(timeIn(read)))
     this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], date)
     return this.#last
   }
@@ -79,9 +89,9 @@ export class Sampler {
     return snapshot === undefined ? undefined : { entries: this.#reader.entries, values: snapshot.values }
   }
 
-  /** The time that the numbers are of, seconds, never before that of the last sample: a rate must not be off by the time since they were published. */
-  #timeOf(snapshot: MetricSnapshot, now: number): number {
-    this.#time = Math.max(this.#time, timeOf(snapshot, now) / 1000)
+  /** `time`, which is in ms, in seconds, never before that of the last sample. */
+  #notBefore(time: number): number {
+    this.#time = Math.max(this.#time, time / 1000)
     return this.#time
   }
 }
