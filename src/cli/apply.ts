@@ -44,8 +44,8 @@ export class Application {
   readonly applied: Applied[] = []
   readonly #client: Client
   readonly #node: string
-  /** As they were before. */
-  readonly #before: readonly Pipeline[]
+  /** As they were before, by their names: there may be thousands. */
+  readonly #before: ReadonlyMap<string, readonly Pipeline[]>
   readonly #options: ApplyOptions
   /** What was done with settings and is not told yet: of what is created it may turn out that another's is left, and lines keep their order. */
   #untold: Applied[] = []
@@ -53,7 +53,7 @@ export class Application {
   constructor(client: Client, node: string, before: readonly Pipeline[], options: ApplyOptions) {
     this.#client = client
     this.#node = node
-    this.#before = before
+    this.#before = byName(before)
     this.#options = options
   }
 
@@ -122,7 +122,7 @@ export class Application {
 
   /** Creates or updates one; tells whether it is started. */
   async #settings({ settings, placed }: WantedPipeline, applied: Applied): Promise<boolean> {
-    const same = this.#before.filter(({ name }) => name === settings.name)
+    const same = this.#before.get(settings.name) ?? []
     const [before] = same
     if (same.length > 1) {
       const ids = same.map(({ id }) => id).join(', ')
@@ -180,11 +180,11 @@ export class Application {
    * already; a node lists them in the order in which they came.
    */
   async #leaveOne(created: ReadonlyMap<Applied, PipelineSettings>): Promise<void> {
-    const known = new Set(this.#before.map(({ id }) => id))
+    const known = new Set([...this.#before.values()].flat().map(({ id }) => id))
     const { pipelines } = await this.#client.getPipelines({ nodeId: this.#node })
-    const come = pipelines.filter(({ id }) => !known.has(id))
+    const come = byName(pipelines.filter(({ id }) => !known.has(id)))
     for (const [applied, settings] of created) {
-      const alike = come.filter((each) => isSame(each, settings))
+      const alike = (come.get(settings.name) ?? []).filter((each) => isSame(each, settings))
       alike.sort((a, b) => Number(b.started) - Number(a.started))
       const [left, ...others] = alike
       if (left === undefined) continue
@@ -228,6 +228,17 @@ export class Application {
     })
     if (applied.started || applied.error !== undefined) this.#options.report(applied, 'start')
   }
+}
+
+/** The pipelines of each name, in their order. */
+function byName(pipelines: readonly Pipeline[]): Map<string, Pipeline[]> {
+  const named = new Map<string, Pipeline[]>()
+  for (const pipeline of pipelines) {
+    const same = named.get(pipeline.name)
+    if (same === undefined) named.set(pipeline.name, [pipeline])
+    else same.push(pipeline)
+  }
+  return named
 }
 
 /** Whether a pipeline has these settings already; how the text of its configuration is laid out does not count. */
