@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isObject, setOwn } from './json-object.ts'
+import { isObject, Members, memberNamed, setOwn } from './json-object.ts'
 
 test('sets a property of its own, __proto__ as any other', () => {
   const object: Record<string, unknown> = {}
@@ -22,4 +22,15 @@ test('the last value counts', () => {
 test('tells objects from lists, null and plain values', () => {
   expect([{}, { region: 'eu' }].map(isObject)).toEqual([true, true])
   for (const value of [null, undefined, [], ['eu'], 'eu', 4, true]) expect(isObject(value)).toBe(false)
+})
+
+test('a member is found in either casing, as it is written first, and of several the first', () => {
+  const members = new Members()
+  const object = { lossProb: 1, loss_prob: 2, a_b: 3, ['__proto__']: 4 }
+  const list = ['x', 'y']
+  for (const container of [object, list, Object.create(null)]) {
+    for (const token of ['lossProb', 'loss_prob', 'loss__prob', 'aB', '__proto__', 'toString', 'no', '', '1', '2']) {
+      expect([token, members.named(container, token)]).toEqual([token, memberNamed(container, token)])
+    }
+  }
 })

@@ -18,3 +18,20 @@ export function memberNamed(container: object, token: string): string | undefine
   if (Object.hasOwn(container, token)) return token
   return Object.keys(container).find((name) => camelCase(name) === camelCase(token))
 }
+
+/** `memberNamed` for objects and lists that do not change: of each the names are read once, however many tokens are looked for in it. */
+export class Members {
+  /** By the names in lowerCamelCase, of several the first. */
+  readonly #names = new WeakMap<object, ReadonlyMap<string, string>>()
+
+  named(container: object, token: string): string | undefined {
+    if (Object.hasOwn(container, token)) return token
+    let names = this.#names.get(container)
+    if (names === undefined) {
+      const keys = Object.keys(container).reverse()
+      names = new Map(keys.map((name) => [camelCase(name), name]))
+      this.#names.set(container, names)
+    }
+    return names.get(camelCase(token))
+  }
+}

@@ -98,3 +98,38 @@ describe('warnings tell of', () => {
     ])
   })
 })
+
+describe('a configuration of its longest', () => {
+  const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+  const members = (count: number, name: string, value: unknown) =>
+    Object.fromEntries(many(count, (i) => [name + i, value]))
+  const pipeline = {
+    source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 1 } },
+    sink: { traffic_sink: { input: 'a' } },
+  }
+  const elsewhere = '/meta/component_display_order/nobody'
+  /** Far more than each takes, and less than what took the square of its length. */
+  const MAX_CPU_US = 2_000_000
+
+  test.each([
+    [
+      'variables of one place, which has a problem',
+      { x: 1, variables: many(25_000, () => ({ id: 'v', paths: ['/x'] })) },
+      1,
+    ],
+    [
+      'paths into an object with thousands of members',
+      {
+        meta: { component_display_order: members(4_000, 'c', 1) },
+        variables: [{ id: 'v', paths: many(6_000, () => elsewhere) }],
+      },
+      0,
+    ],
+  ])('is checked in no time: %s', (_name, more, problems) => {
+    const text = JSON.stringify({ version: 1, engine_config: { pipeline }, ...more })
+    const before = process.cpuUsage()
+    expect(checkPipelineConfig(text, components).problems).toHaveLength(problems)
+    const { user, system } = process.cpuUsage(before)
+    expect(user + system).toBeLessThan(MAX_CPU_US)
+  })
+})

@@ -1,5 +1,5 @@
 /** Variables of a configuration: which of them a problem is about, and which cannot be set. */
-import { isObject, memberNamed } from '../../text/json-object.ts'
+import { isObject, Members } from '../../text/json-object.ts'
 import { camelCase } from '../../text/names.ts'
 import { type Problem, pointerOf, tokensOf } from '../../text/pointer.ts'
 import type { Registry } from './component.ts'
@@ -23,7 +23,11 @@ function variablesByPlace(value: unknown): Map<string, Named[]> {
     const name = [label, id].find((text): text is string => typeof text === 'string' && text !== '')
     if (name === undefined || !Array.isArray(paths)) continue
     const pointers = new Set(paths.filter((path) => typeof path === 'string').map(plain))
-    for (const place of pointers) places.set(place, [...(places.get(place) ?? []), { id, name }])
+    for (const place of pointers) {
+      const others = places.get(place)
+      if (others === undefined) places.set(place, [{ id, name }])
+      else others.push({ id, name })
+    }
   }
   return places
 }
@@ -38,9 +42,15 @@ function subjectOf(variables: readonly Named[]): string {
 export function namingVariables(problems: readonly Problem[], value: unknown): Problem[] {
   const places = variablesByPlace(value)
   if (places.size === 0) return [...problems]
+  // A place may have thousands of variables, and thousands of problems where its name is written in as many ways.
+  const subjects = new Map<string, string>()
   return problems.map((problem) => {
-    const variables = places.get(plain(problem.pointer))
-    return variables === undefined ? problem : { ...problem, message: subjectOf(variables) + problem.message }
+    const place = plain(problem.pointer)
+    const variables = places.get(place)
+    if (variables === undefined) return problem
+    const subject = subjects.get(place) ?? subjectOf(variables)
+    subjects.set(place, subject)
+    return { ...problem, message: subject + problem.message }
   })
 }
 
@@ -54,6 +64,7 @@ export function variableWarnings(
   available: Registry,
 ): Warning[] {
   const warnings: Warning[] = []
+  const places = new Places(value, available)
   const warn = (steps: (string | number)[], message: string): void => {
     warnings.push({ component: '', pointer: pointerOf(['variables', ...steps]), message })
   }
@@ -65,7 +76,7 @@ export function variableWarnings(
     if (paths.length === 0) warn([i], `variable "${id}" has no paths: it cannot be set`)
     paths.forEach((path, j) => {
       if (!path.startsWith('/')) warn([i, 'paths', j], `"${path}" is no JSON pointer, which starts with /`)
-      else if (!leadsSomewhere(path, value, available)) {
+      else if (!places.leadsSomewhere(path)) {
         warn([i, 'paths', j], `"${path}" leads to nothing in the configuration: the variable cannot be set`)
       }
     })
@@ -73,45 +84,68 @@ export function variableWarnings(
   return warnings
 }
 
-/** Whether there is the place that a pointer means, or a field of that name can be set there; names are in either casing. */
-function leadsSomewhere(pointer: string, value: unknown, available: Registry): boolean {
-  const steps = tokensOf(pointer)
-  const last = steps.at(-1) ?? ''
-  let at = value
-  for (const token of steps.slice(0, -1)) {
-    if (typeof at !== 'object' || at === null) return false
-    const name = memberNamed(at, token)
-    if (name === undefined) return false
-    at = (at as Record<string, unknown>)[name]
-  }
-  if (Array.isArray(at)) return /^\d+$/.test(last) && Number(last) < at.length
-  if (!isObject(at)) return false
-  return memberNamed(at, last) !== undefined || takes(schemaAt(steps.slice(0, -1), available), last)
-}
+/** The places of a checked configuration: a variable alone may have thousands of pointers to them. */
+class Places {
+  readonly #value: unknown
+  readonly #members = new Members()
+  readonly #available: Registry
+  /** The keys of components by their names in lowerCamelCase. */
+  readonly #keys: ReadonlyMap<string, string>
 
-/** Whether an object with that schema may have a field or entry of that name. */
-function takes({ properties, patternProperties }: SchemaNode, name: string): boolean {
-  return patternProperties !== undefined || (properties !== undefined && memberNamed(properties, name) !== undefined)
-}
-
-/** The schema of what stands at the end of these steps of a checked configuration; an empty one where that is no field, but a whole component. */
-function schemaAt(steps: readonly string[], available: Registry): SchemaNode {
-  const [, , , member, ...own] = steps
-  const [first = '', second] = steps.map(camelCase)
-  if (first === 'engineConfig' && second === 'pipeline' && steps.length > 2) {
-    const key = [...available.keys()].find((name) => member !== undefined && camelCase(name) === camelCase(member))
-    return key === undefined ? NOTHING : within(available.get(key)?.config as SchemaNode, own)
+  constructor(value: unknown, available: Registry) {
+    this.#value = value
+    this.#available = available
+    this.#keys = new Map([...available.keys()].map((key) => [camelCase(key), key]))
   }
-  return within(Shell as SchemaNode, steps)
+
+  /** Whether there is the place that a pointer means, or a field of that name can be set there; names are in either casing. */
+  leadsSomewhere(pointer: string): boolean {
+    const steps = tokensOf(pointer)
+    const last = steps.at(-1) ?? ''
+    let at = this.#value
+    for (const token of steps.slice(0, -1)) {
+      if (typeof at !== 'object' || at === null) return false
+      const name = this.#members.named(at, token)
+      if (name === undefined) return false
+      at = (at as Record<string, unknown>)[name]
+    }
+    if (Array.isArray(at)) return /^\d+$/.test(last) && Number(last) < at.length
+    if (!isObject(at)) return false
+    return this.#members.named(at, last) !== undefined || this.#takes(this.#schemaAt(steps.slice(0, -1)), last)
+  }
+
+  /** Whether an object with that schema may have a field or entry of that name. */
+  #takes({ properties, patternProperties }: SchemaNode, name: string): boolean {
+    return (
+      patternProperties !== undefined ||
+      (properties !== undefined && this.#members.named(properties, name) !== undefined)
+    )
+  }
+
+  /** The schema of what stands at the end of these steps; an empty one where that is no field, but a whole component. */
+  #schemaAt(steps: readonly string[]): SchemaNode {
+    const [, , , member, ...own] = steps
+    const [first = '', second] = steps.map(camelCase)
+    if (first === 'engineConfig' && second === 'pipeline' && steps.length > 2) {
+      const key = member === undefined ? undefined : this.#keys.get(camelCase(member))
+      return key === undefined ? NOTHING : this.#within(this.#available.get(key)?.config as SchemaNode, own)
+    }
+    return this.#within(Shell as SchemaNode, steps)
+  }
+
+  #within(schema: SchemaNode, steps: readonly string[]): SchemaNode {
+    let at = schema
+    for (const step of steps) {
+      const { properties = NONE, patternProperties = NONE, items } = at
+      at =
+        properties[this.#members.named(properties, step) ?? ''] ??
+        Object.values(patternProperties)[0] ??
+        items ??
+        NOTHING
+    }
+    return at
+  }
 }
 
 const NOTHING = {} as SchemaNode
-
-function within(schema: SchemaNode, steps: readonly string[]): SchemaNode {
-  let at = schema
-  for (const step of steps) {
-    const { properties = {}, patternProperties = {}, items } = at
-    at = properties[memberNamed(properties, step) ?? ''] ?? Object.values(patternProperties)[0] ?? items ?? NOTHING
-  }
-  return at
-}
+const NONE: Readonly<Record<string, SchemaNode>> = {}
