@@ -128,10 +128,13 @@ export class BlockEncoder {
     this.outlet.flush()
   }
 
-  /** Ends an unfinished block, with the next repairs of the schedule when a source has come since the last. */
+  /**
+   * Ends an unfinished block, with the next repairs of the schedule when a source has come since the last. Without repairs it goes on: nothing
+   * would be sent, and nothing would tell a decoder that there are no more sources of it.
+   */
   flush(): void {
     const { count } = this
-    if (count === 0) return
+    if (count === 0 || this.r === 0) return
     if (count > this.covered) this.send(1, count, this.schedule[this.point].repairs, this.made, this.block, false)
     this.releaseCopies()
     this.nextBlock()
