@@ -133,9 +133,10 @@ export class Carrier implements Candidate {
     return this.tokens.bytes
   }
 
-  /** When there will be room again, ns; Infinity: a report has to come first. */
+  /** When there will be room again, ns; Infinity: a report has to come first, or there is no limit, whatever was owed under one before. */
   get roomAt(): number {
-    return this.tokens.bytes > 0 ? Number.POSITIVE_INFINITY : this.tokens.nextAt(this.pace)
+    const { pace, tokens } = this
+    return tokens.bytes > 0 || pace === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : tokens.nextAt(pace)
   }
 
   /** Brings `room` up to date. */

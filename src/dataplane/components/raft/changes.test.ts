@@ -130,3 +130,25 @@ test('an end of which no stream has an output sends', () => {
   expect(bench.take('go').some(({ bytes }) => bytes[0] === 0xd0)).toBe(true)
   bench.stop()
 })
+
+test('a carrier whose limit is taken away owes nothing any more: what waits for another one is not asked for without a pause', () => {
+  const limits = [{ bandwidth_priority: 1, max_bandwidth_mbps: 1 }, { max_bandwidth_mbps: 1 }]
+  const stream = { transit_stream: { bonding_delay: 100 } }
+  const bonded = new Bonded(
+    [stream],
+    limits.map((carrier) => ({ loss: 0.2, carrier })),
+  )
+  const { bench } = bonded
+  const load = (ms: number) => {
+    for (let n = 0; n < ms; n++) {
+      bench.send('a in 0', payload(1000, n))
+      bench.advance(MS)
+    }
+  }
+  load(100)
+  bonded.reconfigure([stream], [limits[0], {}])
+  const { breaths } = bench.simulation
+  load(200)
+  expect(bench.simulation.breaths - breaths).toBeLessThan(5000)
+  bench.stop()
+})
