@@ -269,7 +269,8 @@ export class Sending {
     carrier.lastSentAt = this.context.clock.now
     carrier.spend(bytes)
     // An outlet hands over when it is full, and codes copy what they have to keep before that.
-    if (++this.pushed === BATCH_CAPACITY) this.flush()
+    if (this.pushed === BATCH_CAPACITY - 1) this.flush()
+    this.pushed++
     this.outlets[carrier.index].push(packet)
   }
 

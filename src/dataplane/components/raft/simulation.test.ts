@@ -1,7 +1,7 @@
 /** raft over emulated paths on the virtual clock: what comes out, when, and how much of the paths is used. */
 import { describe, expect, test } from 'vitest'
 import { Bonded, type Path } from '../../../../test/harness/bonded.ts'
-import { payload } from '../../../../test/harness/component.ts'
+import { drive, payload } from '../../../../test/harness/component.ts'
 
 const MS = 1e6
 const TWO_PATHS: Path[] = [
@@ -359,4 +359,36 @@ describe('bad paths and ends', () => {
     expect(numbers.length).toBe(5000)
     bonded.bench.stop()
   })
+})
+
+test('repairs of more pieces than a batch, that go on one carrier at once, give back what was sent', () => {
+  const end = (name: string, input: string, output: string) => ({
+    raft: {
+      streams: [{ input: `${name} in`, output: `${name} out`, stream_handle: 1, realtime_stream: { timeout: 15 } }],
+      carriers: [{ input, output, carrier_handle: 1 }],
+    },
+  })
+  const cipher = { aes_128_gcm_sha_256: { key: '000102030405060708090a0b0c0d0e0f' } }
+  const bench = drive({
+    a: end('a', 'back', 'go'),
+    b: end('b', 'come', 'return'),
+    // Changes the packets where they lie, at once.
+    encrypt: { ssl_encrypt: { input: 'go', output: 'secret', ...cipher } },
+    loss: { uniform_loss: { input: 'secret', output: 'lossy', loss_prob: 0.02, seed: 1 } },
+    delay: { delay_constant: { flows: [{ input: 'lossy', output: 'late' }], delay: 10 } },
+    decrypt: { ssl_decrypt: { input: 'late', output: 'come', ...cipher } },
+    back: { delay_constant: { flows: [{ input: 'return', output: 'back' }], delay: 10 } },
+  })
+  const sent = new Set<string>()
+  for (let n = 0; n < 1500; n++) {
+    const packets = Array.from({ length: n % 250 === 249 ? 700 : 1 }, (_, i) => numbered(300, n * 1000 + i))
+    for (const bytes of packets) sent.add(Buffer.from(bytes).toString('latin1'))
+    bench.send('a in', packets)
+    bench.advance(MS)
+  }
+  const wrong = bench.take('b out').filter(({ bytes }) => !sent.has(Buffer.from(bytes).toString('latin1')))
+  const { malformed_packets, streams_0_repaired_pieces: repaired } = bench.metrics().b as Record<string, number>
+  expect({ wrong: wrong.length, malformed_packets }).toEqual({ wrong: 0, malformed_packets: 0 })
+  expect(repaired).toBeGreaterThan(30)
+  bench.stop()
 })
