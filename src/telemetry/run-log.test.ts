@@ -15,6 +15,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { until } from '../../test/harness/waiting.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { RunLog } from './run-log.ts'
+import { RunLogs } from './run-logs.ts'
 
 const line = (message: string): LogLine => ({
   timestamp: 1.5,
@@ -235,4 +236,13 @@ test('what the disk did not take for a while is had from memory, in its place', 
   await log.written()
   expect(lost).toBe(20)
   expect(numbers(await readFrom(log, 0))).toEqual(range(0, 70))
+})
+
+test('of logs that are not kept those are removed that can be, whichever cannot', async () => {
+  for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(directory, `${name}.jsonl`), '')
+  mkdirSync(join(directory, 'aa.jsonl'))
+  mkdirSync(join(directory, 'bb.jsonl'))
+  const logs = new RunLogs({ directory, runs: 1, bytes: 1, onLost: () => {} })
+  await expect(logs.removeOthers(new Set(['c']))).rejects.toThrow('aa.jsonl')
+  expect(readdirSync(directory).sort()).toEqual(['aa.jsonl', 'bb.jsonl', 'c.jsonl'])
 })

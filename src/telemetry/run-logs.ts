@@ -43,17 +43,20 @@ export class RunLogs {
     return RunLog.stored(this.#of(runId))
   }
 
-  /** Takes every log off the disk that is of none of `runIds`. */
+  /** Takes every log off the disk that is of none of `runIds`. Rejects with the first of those that cannot be removed, once the others are. */
   async removeOthers(runIds: ReadonlySet<string>): Promise<void> {
     const { directory } = this.#options
     const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return []
       throw error
     })
+    const failures: unknown[] = []
     for (const name of names) {
       const end = name.indexOf('.jsonl')
-      if (end >= 0 && !runIds.has(name.slice(0, end))) await rm(join(directory, name), { force: true })
+      if (end < 0 || runIds.has(name.slice(0, end))) continue
+      await rm(join(directory, name), { force: true }).catch((error: unknown) => failures.push(error))
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   #of(runId: string) {
