@@ -34,7 +34,7 @@ export function addUp(program: Command): void {
     .action(async (options: Record<string, unknown>) => {
       const loaded = await loadNodeConfig(options)
       // All paths are absolute by now. No thread can be started in a directory that is deleted, and none that is held can be unmounted.
-      process.chdir('/')
+      leaveDirectory()
       goOnUnread()
       const stop = options.untilStdinEnds ? AbortSignal.any([interruption(), endOfInput()]) : interruption()
       try {
@@ -43,6 +43,16 @@ export function addUp(program: Command): void {
         setTimeout(() => process.exit(), LEFT_MS).unref()
       }
     })
+}
+
+function leaveDirectory(): void {
+  try {
+    process.chdir('/')
+  } catch (error) {
+    throw new Failure(
+      `the node did not start: it works in the directory / and cannot enter it (${messageOf(error)}): let this user enter it`,
+    )
+  }
 }
 
 /** Prints a line, also on a terminal that takes nothing at the moment: it does not hold the node. */
