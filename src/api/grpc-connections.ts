@@ -15,6 +15,7 @@ import { ServiceError } from '../contract/errors.ts'
 import { TELL_MS, ToldLately } from '../contract/told-lately.ts'
 import { IdTable } from '../id-table.ts'
 import { MIN_CONNECTIONS, openDescriptors } from '../open-descriptors.ts'
+import { messageOf } from '../text/error-message.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 const MAX_CONNECTIONS = 16_384
@@ -178,7 +179,7 @@ export class GrpcConnections {
         })
       })
       // No descriptor for a newcomer: it is closed by the system, and those that are here go on.
-      server.on('error', (error) => this.#tell(`a gRPC connection could not be accepted: ${error.message}`))
+      server.on('error', (error) => this.#tell(`a gRPC connection could not be accepted: ${messageOf(error)}`))
       this.#servers.push(server)
       bound = (server.address() as { port: number }).port
     }

@@ -2,7 +2,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { messageOf } from '../text/error-message.ts'
+import { codeOf, messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 
 const CAUSES: Readonly<Record<string, string>> = {
@@ -11,6 +11,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EROFS: 'it cannot be written to',
   ENOSPC: 'the disk is full',
+  EDQUOT: "this user's quota is used up",
 }
 
 /** Makes one, for this user only, whose name begins with `prefix`, where TMPDIR says, else in /tmp. Whoever has it made removes it. */
@@ -18,7 +19,7 @@ export async function temporaryDirectory(prefix: string): Promise<string> {
   try {
     return await mkdtemp(join(tmpdir(), prefix))
   } catch (error) {
-    const why = CAUSES[(error as NodeJS.ErrnoException).code ?? ''] ?? messageOf(error)
+    const why = CAUSES[codeOf(error) ?? ''] ?? messageOf(error)
     throw new Failure(
       `no directory can be made in ${tmpdir()}: ${why}; set TMPDIR to a directory that can be written to`,
     )

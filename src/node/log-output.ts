@@ -2,6 +2,7 @@
 import { constants, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
+import { codeOf } from '../text/error-message.ts'
 
 /** Bytes of lines that wait, at most: further ones are lost. A line that is longer waits alone. */
 const MAX_WAITING_BYTES = 256 << 10
@@ -68,7 +69,7 @@ export class LogOutput implements DestinationStream {
         else this.#waiting.shift()
       }
     } catch (error) {
-      if (FULL.has((error as NodeJS.ErrnoException).code ?? '')) {
+      if (FULL.has(codeOf(error) ?? '')) {
         // It keeps a process that ends: `up` says for how long.
         this.#timer ??= setTimeout(() => {
           this.#timer = undefined

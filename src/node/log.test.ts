@@ -24,6 +24,19 @@ test('json: one object a line, the level by name', () => {
   expect(JSON.parse(lines[0] as string)).toMatchObject({ level: 'warn', node: 'abc', msg: 'careful' })
 })
 
+test("an error of the system's that Node.js has no name for is told by its own", () => {
+  const code = 'Unknown system error -116'
+  const cause = Object.assign(new Error(`${code}: ${code}, unlink '/data/log'`), { code, errno: -116 })
+  const { lines, log } = logger('json')
+  log.error({ err: cause }, 'failed')
+  log.error({ err: new Error('not removed', { cause }) }, 'failed')
+  expect(JSON.parse(lines[0] as string).err).toMatchObject({
+    code: 'ESTALE',
+    message: "ESTALE: Stale file handle, unlink '/data/log'",
+  })
+  for (const line of lines) expect(line).not.toContain('Unknown')
+})
+
 test('lines below the level are not written', () => {
   const { lines, log } = logger('json', 'warn')
   log.info('quiet')
@@ -73,10 +86,10 @@ test('a full disk: one line a minute with how often it was met, without stacks, 
 
 /** Standard error with room for `room` bytes; then it fails with `code`. */
 function output(level: 'info' | 'error' = 'info') {
-  const state = { text: '', room: Number.POSITIVE_INFINITY, code: 'EAGAIN' }
+  const state = { text: '', room: Number.POSITIVE_INFINITY, code: 'EAGAIN', errno: -11 }
   const destination = new LogOutput((bytes) => {
     const part = bytes.subarray(0, state.room)
-    if (part.length === 0) throw Object.assign(new Error('no room'), { code: state.code })
+    if (part.length === 0) throw Object.assign(new Error('no room'), { code: state.code, errno: state.errno })
     state.room -= part.length
     state.text += part.toString()
     return part.length
@@ -90,18 +103,20 @@ const messages = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as { msg: string; lines?: number })
 
-test.each(['EAGAIN', 'ENOSPC'])(
-  'what standard error does not take at once follows by itself, whole (%s)',
-  async (code) => {
-    const { state, log } = output()
-    Object.assign(state, { code, room: 10 })
-    for (const word of ['one', 'two', 'three']) log.info(word)
-    expect(state.text).toHaveLength(10)
-    state.room = Number.POSITIVE_INFINITY
-    await until(() => state.text.includes('three'), 'what waited is written')
-    expect(messages(state.text).map(({ msg }) => msg)).toEqual(['one', 'two', 'three'])
-  },
-)
+test.each([
+  ['EAGAIN', -11],
+  ['ENOSPC', -28],
+  // EDQUOT, which Node.js 20 has no name for.
+  ['Unknown system error -122', -122],
+])('what standard error does not take at once follows by itself, whole (%s)', async (code, errno) => {
+  const { state, log } = output()
+  Object.assign(state, { code, errno, room: 10 })
+  for (const word of ['one', 'two', 'three']) log.info(word)
+  expect(state.text).toHaveLength(10)
+  state.room = Number.POSITIVE_INFINITY
+  await until(() => state.text.includes('three'), 'what waited is written')
+  expect(messages(state.text).map(({ msg }) => msg)).toEqual(['one', 'two', 'three'])
+})
 
 test('of more than may wait the rest is lost, which is told in its place', () => {
   const { state, log } = output()

@@ -1,6 +1,7 @@
 /** The node's own log: pino, as JSON lines or as text for people, on standard error. */
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 import { NotStored } from '../contract/errors.ts'
+import { codeOf, named } from '../text/error-message.ts'
 import { writtenOut } from '../text/written-out.ts'
 import type { NodeLogFormat, NodeLogLevel } from './log-levels.ts'
 import { LogOutput } from './log-output.ts'
@@ -24,7 +25,8 @@ export function createLog(options: NodeLogOptions): Logger {
   const { level, format, destination = new LogOutput(), now = () => performance.now() } = options
   const redact = { paths: SECRETS, censor: '[secret]' }
   const hooks = { logMethod: diskLines(now) }
-  const base = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact, hooks }
+  const serializers = { err: serialized }
+  const base = { serializers, level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact, hooks }
   const log =
     format === 'json'
       ? pino({ ...base, formatters: { level: (label) => ({ level: label }) } }, destination)
@@ -68,6 +70,18 @@ function textOf(line: string): string {
   const cause = err === undefined ? '' : causeText(err as SerializedError)
   const label = pino.levels.labels[level as number]?.toUpperCase() ?? level
   return `${time} ${label} ${writtenOut(String(msg ?? ''), '\n').replaceAll('\n', '\\n')}${rest.join('')}${cause}\n`
+}
+
+/** An error as pino has it, the system's also by a name where Node.js has none. */
+function serialized(error: Error): unknown {
+  const made = pino.stdSerializers.err(error)
+  if (!(error instanceof Error)) return made
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    made.message = named(at, made.message)
+    made.stack = named(at, made.stack)
+  }
+  if (made.code !== undefined) made.code = codeOf(error)
+  return made
 }
 
 /** What pino makes of an error. */

@@ -3,6 +3,7 @@ import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
+import { codeOf } from '../text/error-message.ts'
 
 interface FileIdentity {
   readonly dev: number
@@ -54,7 +55,7 @@ function requireFile(root: RootDatabase): void {
 
 /** What is to be thrown when the system does not find the file of the store, or says why it does not look. */
 export function fileGone(path: string, cause: NodeJS.ErrnoException): NotStored {
-  const { code = cause.message } = cause
+  const code = codeOf(cause) ?? cause.message
   return new NotStored(path, code, code === 'ENOENT' ? { cure: CURE, cause } : { cause })
 }
 

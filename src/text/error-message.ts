@@ -1,12 +1,78 @@
 /** What was thrown, in words. */
+import { constants } from 'node:os'
 
 /** The message of whatever was thrown: that of an Error, else its text; with what to do where no file could be opened any more. */
 export function messageOf(error: unknown): string {
   if (lacksDirectory(error)) return 'the current directory has been deleted: change into another'
-  const { code, message = String(error) } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
-  const cure = NO_DESCRIPTOR.get(code)
+  const message = wordsOf(error)
+  const cure = NO_DESCRIPTOR.get(codeOf(error))
   return cure === undefined ? message : `${message} (${cure})`
 }
+
+/** The message alone, with the system's name and words for an error of its where Node.js has none. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? named(error, error.message) : String(error)
+}
+
+/** The code of an error, by the system's name for it also where Node.js has none. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  return unnamedOf(error)?.[0] ?? (error as NodeJS.ErrnoException).code
+}
+
+/** `text`, the message or the stack of `error`, with the system's name and words in the place of those that Node.js gives an error it does not know. */
+export function named(error: Error, text: string): string {
+  const found = unnamedOf(error)
+  if (found === undefined) return text
+  const [name, words] = found
+  const { code } = error as { code?: string }
+  return text.replaceAll(`${code}: ${code}`, `${name}: ${words}`).replaceAll(`${code}`, name)
+}
+
+function unnamedOf(error: NodeJS.ErrnoException): readonly [name: string, words: string] | undefined {
+  const found = UNNAMED.get(-(error.errno ?? 0))
+  return found?.[0] === error.code ? undefined : found
+}
+
+/** Errors of Linux that files, sockets, locks and programs give and libuv 1.46, as of Node.js 20, has no name for, by number: with the words of glibc. */
+const UNNAMED: ReadonlyMap<number, readonly [name: string, words: string]> = new Map([
+  [constants.errno.ENOEXEC, ['ENOEXEC', 'Exec format error']],
+  [constants.errno.EDEADLK, ['EDEADLK', 'Resource deadlock avoided']],
+  [constants.errno.ENOLCK, ['ENOLCK', 'No locks available']],
+  [constants.errno.ETIME, ['ETIME', 'Timer expired']],
+  [constants.errno.ENOLINK, ['ENOLINK', 'Link has been severed']],
+  [constants.errno.EMULTIHOP, ['EMULTIHOP', 'Multihop attempted']],
+  [constants.errno.EBADMSG, ['EBADMSG', 'Bad message']],
+  [constants.errno.ENETRESET, ['ENETRESET', 'Network dropped connection on reset']],
+  [constants.errno.EINPROGRESS, ['EINPROGRESS', 'Operation now in progress']],
+  [constants.errno.ESTALE, ['ESTALE', 'Stale file handle']],
+  [constants.errno.EDQUOT, ['EDQUOT', 'Disk quota exceeded']],
+  // Those that Node.js gives no constant for: the numbers of x64 and arm64.
+  [52, ['EBADE', 'Invalid exchange']],
+  [65, ['ENOPKG', 'Package not installed']],
+  [66, ['EREMOTE', 'Object is remote']],
+  [70, ['ECOMM', 'Communication error on send']],
+  [76, ['ENOTUNIQ', 'Name not unique on network']],
+  [77, ['EBADFD', 'File descriptor in bad state']],
+  [78, ['EREMCHG', 'Remote address changed']],
+  [79, ['ELIBACC', 'Can not access a needed shared library']],
+  [80, ['ELIBBAD', 'Accessing a corrupted shared library']],
+  [85, ['ERESTART', 'Interrupted system call should be restarted']],
+  [87, ['EUSERS', 'Too many users']],
+  [96, ['EPFNOSUPPORT', 'Protocol family not supported']],
+  [109, ['ETOOMANYREFS', 'Too many references: cannot splice']],
+  [117, ['EUCLEAN', 'Structure needs cleaning']],
+  [123, ['ENOMEDIUM', 'No medium found']],
+  [124, ['EMEDIUMTYPE', 'Wrong medium type']],
+  [126, ['ENOKEY', 'Required key not available']],
+  [127, ['EKEYEXPIRED', 'Key has expired']],
+  [128, ['EKEYREVOKED', 'Key has been revoked']],
+  [129, ['EKEYREJECTED', 'Key was rejected by service']],
+  [130, ['EOWNERDEAD', 'Owner died']],
+  [131, ['ENOTRECOVERABLE', 'State not recoverable']],
+  [132, ['ERFKILL', 'Operation not possible due to RF-kill']],
+  [133, ['EHWPOISON', 'Memory page has hardware error']],
+])
 
 /** What to do where the system has no file descriptor left, by its code. */
 const NO_DESCRIPTOR: ReadonlyMap<string | undefined, string> = new Map([

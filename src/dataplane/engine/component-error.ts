@@ -1,4 +1,5 @@
 /** An error of one component of a run: says which, wherever it was thrown. */
+import { codeOf, wordsOf } from '../../text/error-message.ts'
 
 export class ComponentError extends Error {
   /** The component's name in the configuration. */
@@ -7,10 +8,10 @@ export class ComponentError extends Error {
   code?: string
 
   constructor(component: string, key: string, cause: unknown) {
-    const { message, code } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : { message: String(cause) }
-    super(`component "${component}" (${key}): ${message}`, { cause })
+    super(`component "${component}" (${key}): ${wordsOf(cause)}`, { cause })
     this.name = 'ComponentError'
     this.component = component
+    const code = codeOf(cause)
     if (code !== undefined) this.code = code
   }
 }
@@ -44,5 +45,5 @@ export function refusedBySystem(error: unknown): boolean {
 export function causeOf(error: unknown): string {
   const cause = error instanceof ComponentError ? error.cause : error
   if (!(cause instanceof Error)) return String(cause)
-  return refusedBySystem(cause) ? cause.message : (cause.stack ?? cause.message)
+  return refusedBySystem(cause) ? wordsOf(cause) : (cause.stack ?? cause.message)
 }

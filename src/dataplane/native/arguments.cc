@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <uv.h>
 
 namespace penstock {
@@ -34,10 +35,33 @@ void throwRange(napi_env env, const char* format, ...) {
   napi_throw_range_error(env, "ERR_OUT_OF_RANGE", text);
 }
 
+/** Whether libuv has a name and words for an error, by which Node.js tells it as well: it has none for EDQUOT, ENOLCK or ESTALE. */
+static bool isKnown(int error) {
+  switch (-error) {
+#define KNOWN(name, words) case UV_##name:
+    UV_ERRNO_MAP(KNOWN)
+#undef KNOWN
+    return true;
+  }
+  return false;
+}
+
+static const char* nameOf(int error) {
+#ifdef __GLIBC__
+  const char* name = isKnown(error) ? nullptr : strerrorname_np(error);
+  if (name) return name;
+#endif
+  return uv_err_name(-error);
+}
+
+static const char* wordsOf(int error) {
+  return isKnown(error) ? uv_strerror(-error) : strerror(error);
+}
+
 void throwSystem(napi_env env, int error, const char* syscall, const std::string& subject) {
   if (pending(env)) return;
-  const char* code = uv_err_name(-error);
-  std::string message = std::string(syscall) + " " + code + " " + subject + ": " + uv_strerror(-error);
+  const char* code = nameOf(error);
+  const std::string message = std::string(syscall) + " " + code + " " + subject + ": " + wordsOf(error);
   napi_value failure = nullptr;
   napi_create_error(env, toString(env, code), toString(env, message), &failure);
   napi_set_named_property(env, failure, "errno", toInteger(env, -error));

@@ -1,5 +1,6 @@
 /** trace_traffic_source: the packets of a capture, at the times at which they were recorded. */
 import { Type } from '@sinclair/typebox'
+import { wordsOf } from '../../../text/error-message.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter } from '../../engine/metrics.ts'
@@ -61,6 +62,6 @@ function read(file: string, bytes: Uint8Array): Recording {
   try {
     return readCapture(bytes)
   } catch (error) {
-    throw new Error(`cannot replay ${file}: ${(error as Error).message}`, { cause: error })
+    throw new Error(`cannot replay ${file}: ${wordsOf(error)}`, { cause: error })
   }
 }
