@@ -9,7 +9,7 @@ import type { LogLine } from '../dataplane/engine/run.ts'
 import { native } from '../dataplane/native/native.ts'
 import { makeDirectoryAsync } from '../make-directory.ts'
 import { cutAt } from '../text/characters.ts'
-import { messageOf } from '../text/error-message.ts'
+import { messageOf, wordsOf } from '../text/error-message.ts'
 import { LineAllowance, readLines } from './output-lines.ts'
 import { MAX_TIMEOUT_MS } from './pipelines-settings.ts'
 import { endProcesses, RUN_VARIABLE } from './processes.ts'
@@ -121,15 +121,18 @@ export class RunCommands implements RunHooks {
         clearTimeout(timer)
         clearTimeout(drain)
         signal.removeEventListener('abort', kill)
-        done(late ? `was not over within ${milliseconds} ms (timeout) and was killed` : fault)
+        done(fault)
       }
+      // One that was over by itself is told of after its time has passed where this thread stood still meanwhile.
+      const end = (code: number | null, by: NodeJS.Signals | null): Fault =>
+        late && by === 'SIGKILL' ? `was not over within ${milliseconds} ms (timeout) and was killed` : faultOf(code, by)
       let drain: NodeJS.Timeout | undefined
       child.on('error', (error) => over(this.#whyNotStarted(command, error)))
       child.on('exit', (code, by) => {
         clearTimeout(timer)
-        drain = setTimeout(() => over(faultOf(code, by)), OUTPUT_WAIT_MS)
+        drain = setTimeout(() => over(end(code, by)), OUTPUT_WAIT_MS)
       })
-      child.on('close', (code, by) => over(faultOf(code, by)))
+      child.on('close', (code, by) => over(end(code, by)))
     })
   }
 
@@ -187,9 +190,10 @@ export class RunCommands implements RunHooks {
     }
   }
 
-  #whyNotStarted({ cwd = '' }: LifecycleCommand, { message, code }: NodeJS.ErrnoException): string {
+  #whyNotStarted({ cwd = '' }: LifecycleCommand, error: NodeJS.ErrnoException): string {
+    const { code } = error
     // Of a missing directory the system says that the command is missing.
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') return `could not be started: ${message}`
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') return `could not be started: ${wordsOf(error)}`
     const directory = resolve(this.#options.directory, cwd)
     return `could not be started: there is no directory ${directory}; make it, or set cwd`
   }
