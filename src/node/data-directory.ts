@@ -6,6 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { StoreDamaged } from '../store/database-file.ts'
 import type { Reserve } from '../store/room.ts'
 import { storeFiles } from '../store/store.ts'
+import { codeOf, wordsOf } from '../text/error-message.ts'
 
 /** Locked as long as a node has the directory; it stays when the node is gone, unlocked. */
 const LOCK_FILE = 'penstock.lock'
@@ -68,6 +69,8 @@ export function claimDataDirectory(directory: string): () => void {
         throw explained(directory, path, error as NodeJS.ErrnoException, { needed: lacks })
       }
     }
+    // LMDB ends the process where it cannot.
+    step(storeLock, () => native.fileRequireShared(storeLock))
     try {
       const ample = (size ?? 0) + STORE_AMPLE_ROOM
       if (missing(data, ample) <= room(directory)) native.fileReserve(data, ample)
@@ -114,7 +117,7 @@ function room(directory: string): number {
 function noRoom(directory: string, needed: number, cause?: NodeJS.ErrnoException): DirectoryUnusable {
   const there = room(directory)
   const why =
-    cause?.code === 'EDQUOT'
+    codeOf(cause) === 'EDQUOT'
       ? "this user's quota is used up"
       : needed <= there
         ? 'the file system takes no more files'
@@ -129,7 +132,8 @@ function explained(
   cause: NodeJS.ErrnoException,
   { needed = STORE_ROOM, verb = 'write' }: { needed?: number; verb?: string } = {},
 ): Error {
-  switch (cause.code) {
+  const code = codeOf(cause)
+  switch (code) {
     case 'EAGAIN':
       return new DirectoryInUse(
         `the data directory ${directory} is in use by another node, which holds ${path} locked: stop that node (fuser ${path} names its process) or give this one another dataDirectory`,
@@ -140,6 +144,13 @@ function explained(
       return noRoom(directory, needed, cause)
   }
   const whoAmI = process.getuid === undefined ? 'this user' : `this user (uid ${process.getuid()})`
+  if (cause.syscall === 'mmap' || cause.syscall === 'fcntl') {
+    const lacks = cause.syscall === 'mmap' ? 'does not let files be mapped into memory' : 'has no locks'
+    return new DirectoryUnusable(
+      `the data directory ${directory} cannot be used: its file system ${lacks} for ${path} (${code}): choose a dataDirectory on a local disk`,
+      { cause },
+    )
+  }
   const why: Partial<Record<string, string>> = {
     EACCES: `${whoAmI} may not ${verb} ${path}: run the node as its owner, give it to this user (chown -R), or choose another dataDirectory`,
     EPERM: `${whoAmI} may not ${verb} ${path}: run the node as its owner, or choose another dataDirectory`,
@@ -149,9 +160,9 @@ function explained(
     EEXIST: 'it is no directory: choose another dataDirectory',
     ELOOP: `${path} is a symbolic link: put a file there, or choose another dataDirectory`,
     ENOLCK: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
-    EOPNOTSUPP: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
+    ENOTSUP: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
   }
-  const text = (cause.code === undefined ? undefined : why[cause.code]) ?? `${cause.message}`
+  const text = (code === undefined ? undefined : why[code]) ?? wordsOf(cause)
   return new DirectoryUnusable(`the data directory ${directory} cannot be used: ${text}`, { cause })
 }
 

@@ -242,6 +242,22 @@ describe.skipIf(!canMount)('a disk', () => {
     expect(hub.stderr()).toMatch(/ INFO request to join accepted /)
   })
 
+  test('whose files cannot be mapped into memory: what, where, and what to do', async () => {
+    const path = join(directory.path, 'not-mapped')
+    const file = join(path, 'penstock.lmdb-lock')
+    mkdirSync(path)
+    writeFileSync(file, '')
+    // A file of the kernel's, which cannot either.
+    expect(spawnSync('mount', ['--bind', '/proc/self/comm', file]).status).toBe(0)
+    mounts.push(file)
+    const { child, stderr } = await up(path)
+    expect([child.exitCode, child.signalCode]).toEqual([1, null])
+    expect(stderr()).toContain(
+      `the data directory ${path} cannot be used: its file system does not let files be mapped`,
+    )
+    expect(stderr()).toContain('choose a dataDirectory on a local disk')
+  })
+
   test('mounted read-only: what, where, and what to do', async () => {
     const disk = smallDisk('read-only', 4096) as string
     mkdirSync(join(disk, 'node'))

@@ -571,6 +571,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     close: () => [get(random.pick(KINDS))],
     closeOnExec: () => [],
     lockOpen: () => [owner(), `lock${random.below(4)}`],
+    fileRequireShared: () => [`file${random.below(4)}`],
     fileReserve: () => [`file${random.below(4)}`, random.below(100_000)],
     // Each costs a descriptor for as long as the thread lives.
     watchHangup: () => [watched < 20 ? random.below(20) : -1, () => {}],

@@ -79,6 +79,7 @@ static const Export kExports[] = {
     {"closeOnExec", closeOnExec},
     {"lockOpen", lockOpen},
     {"fileReserve", fileReserve},
+    {"fileRequireShared", fileRequireShared},
     {"affinity", affinity},
     {"usableCpus", usableCpus},
     {"setAffinity", setAffinity},

@@ -1,4 +1,4 @@
-/** What Node.js has no call for: a kernel lock on a file, room for a file on its disk, and descriptors that no child gets. */
+/** What Node.js has no call for: a kernel lock on a file, room for a file on its disk, whether it can be shared, and descriptors that no child gets. */
 #include "files.h"
 
 #include <dirent.h>
@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -100,6 +101,39 @@ napi_value fileReserve(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   return toBoolean(env, can);
+}
+
+napi_value fileRequireShared(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "fileRequireShared", 1);
+  const std::string path = arguments.string(0, "path", kMaxPath);
+  if (arguments.failed()) return nullptr;
+  const int fd = openFile(path);
+  if (fd < 0) {
+    throwSystem(env, errno, "open", path);
+    return nullptr;
+  }
+  const char* refused = nullptr;
+  int error = 0;
+  struct flock first{};
+  first.l_type = F_WRLCK;
+  first.l_whence = SEEK_SET;
+  first.l_len = 1;
+  // That another process has it says that there are locks.
+  if (fcntl(fd, F_SETLK, &first) < 0 && errno != EAGAIN && errno != EACCES) {
+    refused = "fcntl";
+    error = errno;
+  } else {
+    void* mapped = mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+      refused = "mmap";
+      error = errno;
+    } else {
+      munmap(mapped, 1);
+    }
+  }
+  close(fd);
+  if (refused) throwSystem(env, error, refused, path);
+  return nullptr;
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-/** What Node.js has no call for: a kernel lock on a file, room for a file on its disk, and descriptors that no child gets. */
+/** What Node.js has no call for: a kernel lock on a file, room for a file on its disk, whether it can be shared, and descriptors that no child gets. */
 #pragma once
 #include <node_api.h>
 
@@ -7,5 +7,6 @@ namespace penstock {
 napi_value closeOnExec(napi_env env, napi_callback_info info);
 napi_value lockOpen(napi_env env, napi_callback_info info);
 napi_value fileReserve(napi_env env, napi_callback_info info);
+napi_value fileRequireShared(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

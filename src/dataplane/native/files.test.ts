@@ -39,3 +39,9 @@ test('room is reserved beyond the end of a file, whose size and bytes stay', () 
   expect(statSync(path).blocks * 512).toBeGreaterThanOrEqual(1 << 20)
   expect(() => native.fileReserve('/nowhere/file', 1)).toThrow(expect.objectContaining({ code: 'ENOENT' }))
 })
+
+test('a file that can be shared as LMDB shares it, and one that can be locked, but not be mapped', () => {
+  native.fileRequireShared(path)
+  expect(() => native.fileRequireShared('/proc/self/comm')).toThrow(expect.objectContaining({ syscall: 'mmap' }))
+  expect(() => native.fileRequireShared('/nowhere/file')).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+})

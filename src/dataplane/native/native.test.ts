@@ -505,6 +505,7 @@ describe('wrong arguments', () => {
       close: [udp],
       lockOpen: [owner, '/nowhere/lock'],
       fileReserve: ['/nowhere/file', 1],
+      fileRequireShared: ['/nowhere/file'],
       setAffinity: [[0]],
       gfUse: ['scalar'],
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
@@ -616,7 +617,9 @@ describe('wrong arguments', () => {
                 : name.startsWith('sliding') && values.length > 4 && i === 2
           if (isSequence && value === -1 && name !== 'slidingEncode') continue
           if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
-          const isText = ['fileReserve', 'interfaceIndex'].includes(name) ? i === 0 : name === 'lockOpen' && i === 1
+          const isText = ['fileReserve', 'fileRequireShared', 'interfaceIndex'].includes(name)
+            ? i === 0
+            : name === 'lockOpen' && i === 1
           if (isText && typeof value === 'string') continue
           const changed = values.slice()
           changed[i] = value

@@ -94,6 +94,11 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
    * this process may write.
    */
   fileReserve(path: string, bytes: number): boolean
+  /**
+   * Makes the file (mode 0600) when it is not there. Throws where its file system does not let processes share it as LMDB does: by a lock
+   * on a part of it (fcntl(2)) and by mapping it (mmap(2)). Gives up the locks of this kind that the process has on it.
+   */
+  fileRequireShared(path: string): void
 
   /** Closes a socket, device, event, poller, AEAD or ChaCha context or lock, once no thread is inside a call on it. Closing twice throws. */
   close(handle: number): void
