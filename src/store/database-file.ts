@@ -20,16 +20,23 @@ export class StoreDamaged extends Error {
 }
 
 /**
- * What `read` reads of a database, or of one below it. Throws StoreDamaged where LMDB says that the file is not in order or a record in it is none; what the
- * system says of it (a number over 0 as `code`) is thrown as it is.
+ * What `read` reads of a database, or of one below it. Throws StoreDamaged where LMDB says that the file is not in order or a record in it is none, an Error
+ * that names the file where the system refuses something (LMDB has a number over 0 as `code` then).
  */
 export function reading<T>(of: RootDatabase | string, read: () => T): T {
   try {
     return read()
   } catch (error) {
     const { code } = error as { code?: unknown }
-    if (typeof code === 'number' && code > 0) throw error
     const path = typeof of === 'string' ? of : (of as unknown as { path: string }).path
+    if (typeof code === 'number' && code > 0) {
+      throw new Error(
+        `${path} cannot be read and written (${messageOf(error)}): is its disk full, or failing (dmesg)?`,
+        {
+          cause: error,
+        },
+      )
+    }
     throw new StoreDamaged(path, messageOf(error), { cause: error })
   }
 }

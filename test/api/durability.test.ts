@@ -139,6 +139,22 @@ test('a store whose last change the disk has refused is closed all the same', ()
   expect([status, lines]).toEqual([0, [expect.stringContaining('did not take the change'), 'closed']])
 })
 
+const OPENED = `
+  import { Store } from '${new URL('../../dist/src/store/store.js', import.meta.url)}'
+  try {
+    new Store(process.argv[1])
+  } catch ({ message }) {
+    console.log(message)
+  }`
+
+test('a store that the disk does not let begin is named, with what to do', () => {
+  const directory = temporaryDirectory()
+  const script = [process.execPath, '--input-type=module', '-e', OPENED, directory]
+  const { stdout } = spawnSync('/bin/sh', ['-c', 'ulimit -f 24; exec "$0" "$@"', ...script], { encoding: 'utf8' })
+  expect(stdout).toContain(`${directory}/penstock.lmdb cannot be read and written (File too large`)
+  expect(stdout).toContain('is its disk full, or failing (dmesg)?')
+})
+
 test('a disk that is full: the change is refused, the node lives, what was answered is there', async () => {
   const directory = temporaryDirectory()
   let node = await spawnNode(directory, 512 * 1024)
