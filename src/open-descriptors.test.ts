@@ -1,4 +1,7 @@
+import { openSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { until } from '../test/harness/waiting.ts'
+import { HttpConnections } from './api/http-connections.ts'
 import { OpenDescriptors } from './open-descriptors.ts'
 
 test('an eighth of a low limit is kept from newcomers, 64 of a high one', () => {
@@ -30,4 +33,26 @@ test('a limit that is unknown is never reached', () => {
     throw new Error('ENOENT')
   })
   expect([unknown.areShort, unknown.left]).toEqual([false, Number.POSITIVE_INFINITY])
+})
+
+test('a machine that opens no more files is told of, whatever this process has open: HTTP connections wait meanwhile', async () => {
+  let code = 'ENFILE'
+  const none = new OpenDescriptors(
+    256,
+    () => 10,
+    () => {
+      if (code === '') return openSync('/dev/null', 'r')
+      throw Object.assign(new Error(code), { code })
+    },
+  )
+  const told: string[] = []
+  const connections = new HttpConnections((message) => told.push(message), none)
+  connections.watch()
+  await until(() => told.length > 0)
+  connections.unwatch()
+  expect(told).toEqual([
+    'HTTP connections cannot be accepted: this machine opens no more files: raise its limit, sysctl fs.file-max',
+  ])
+  code = ''
+  expect([none.areRefused, none.text]).toEqual([false, expect.stringMatching(/^10 of the 256 file descriptors/)])
 })

@@ -1,5 +1,5 @@
 /** The file descriptors of the process: how many are open, how many it may have open, and whether few enough are left that strangers are to get none. */
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
 
 /** Descriptors that are kept from newcomers on the listeners, for runs, files and commands: so many, */
 const RESERVED_DESCRIPTORS = 64
@@ -15,11 +15,13 @@ export class OpenDescriptors {
   readonly limit: number
   readonly #reserve: number
   readonly #read: () => number
+  readonly #open: () => number
   #count = 0
   #due = Number.NEGATIVE_INFINITY
 
-  /** `read`: how many are open; throws where none is left to find out with. */
-  constructor(limit = readLimit(), read = readCount) {
+  /** `read`: how many are open; throws where none is left to find out with. `open` opens one. */
+  constructor(limit = readLimit(), read = readCount, open = () => openSync('/dev/null', 'r')) {
+    this.#open = open
     this.limit = limit
     this.#reserve = Math.min(RESERVED_DESCRIPTORS, Math.floor(limit * RESERVED_SHARE))
     this.#read = read
@@ -59,8 +61,19 @@ export class OpenDescriptors {
     return this.left <= 1
   }
 
+  /** Whether the machine opens no more files for this process (ENFILE, fs.file-max), which no count of its own tells: tries to open one. */
+  get areRefused(): boolean {
+    try {
+      closeSync(this.#open())
+      return false
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENFILE'
+    }
+  }
+
   /** For messages. */
   get text(): string {
+    if (this.areRefused) return 'this machine opens no more files: raise its limit, sysctl fs.file-max'
     return `${Math.min(this.count, this.limit)} of the ${this.limit} file descriptors that the process may have open are in use: raise the limit (ulimit -n, LimitNOFILE=)`
   }
 }

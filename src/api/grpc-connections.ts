@@ -357,7 +357,7 @@ export class GrpcConnections {
     }
     // Node.js keeps a descriptor to accept newcomers with where there is no other, in order to close them, and tells nobody. One that is left may be
     // what HTTP kept for the same (http-connections.ts): a moment ago there was none.
-    const areClosed = openDescriptors.left <= 1
+    const areClosed = openDescriptors.left <= 1 || openDescriptors.areRefused
     if (areClosed && this.#areClosed && this.#told.closed + TELL_MS <= now) {
       this.#told.closed = now
       this.#options.warn(`gRPC connections are closed as they come: ${openDescriptors.text}`)

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync } from 'node:fs'
 import { ToldLately } from '../contract/told-lately.ts'
-import { MIN_CONNECTIONS, openDescriptors } from '../open-descriptors.ts'
+import { MIN_CONNECTIONS, type OpenDescriptors, openDescriptors } from '../open-descriptors.ts'
 import type { Warn } from './grpc-connections.ts'
 
 /** Time between two looks at whether descriptors are left, milliseconds. */
@@ -15,6 +15,7 @@ const LOOK_MS = 250
  */
 export class HttpConnections {
   readonly #warn: Warn | undefined
+  readonly #descriptors: OpenDescriptors
   readonly #told = new ToldLately()
   #spare: number | undefined
   #timer: NodeJS.Timeout | undefined
@@ -22,8 +23,9 @@ export class HttpConnections {
   #newcomers = 0
 
   /** `warn` is told, rarely, that connections are refused. */
-  constructor(warn: Warn | undefined) {
+  constructor(warn: Warn | undefined, descriptors = openDescriptors) {
     this.#warn = warn
+    this.#descriptors = descriptors
   }
 
   /** The port is open. */
@@ -44,33 +46,33 @@ export class HttpConnections {
    * A connection came (1) or ended (-1). The library never says which one ended, so that they cannot be counted by address. False: it is to be closed.
    */
   changed(change: number): boolean {
-    openDescriptors.changed(change)
+    this.#descriptors.changed(change)
     if (change < 0) {
       if (this.#newcomers > 0) this.#newcomers--
       return true
     }
-    if (!openDescriptors.areShort) {
+    if (!this.#descriptors.areShort) {
       this.#newcomers = 0
       return true
     }
     // Its end is told as well when it is refused.
     this.#newcomers++
-    if (this.#newcomers <= MIN_CONNECTIONS && !openDescriptors.areGone) return true
+    if (this.#newcomers <= MIN_CONNECTIONS && !this.#descriptors.areGone) return true
     this.#tell('are refused')
     return false
   }
 
   #look(): void {
-    if (openDescriptors.left === 0) {
+    if (this.#descriptors.left === 0 || this.#descriptors.areRefused) {
       if (this.#spare === undefined) this.#tell('cannot be accepted')
       else this.#release()
-    } else if (this.#spare === undefined && !openDescriptors.areShort) this.#keep()
+    } else if (this.#spare === undefined && !this.#descriptors.areShort) this.#keep()
   }
 
   #keep(): void {
     try {
       this.#spare = openSync('/dev/null', 'r')
-      openDescriptors.changed(1)
+      this.#descriptors.changed(1)
     } catch {
       // The next look finds one.
     }
@@ -80,14 +82,14 @@ export class HttpConnections {
     if (this.#spare === undefined) return
     closeSync(this.#spare)
     this.#spare = undefined
-    openDescriptors.changed(-1)
+    this.#descriptors.changed(-1)
   }
 
   #tell(what: string): void {
     const times = this.#told.happened(what)
     if (times === undefined) return
     this.#warn?.(
-      `HTTP connections ${what}: ${openDescriptors.text}`,
+      `HTTP connections ${what}: ${this.#descriptors.text}`,
       what === 'are refused' ? { connections: times } : {},
     )
   }
