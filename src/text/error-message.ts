@@ -30,8 +30,13 @@ export function named(error: Error, text: string): string {
 }
 
 function unnamedOf(error: NodeJS.ErrnoException): readonly [name: string, words: string] | undefined {
-  const found = UNNAMED.get(-(error.errno ?? 0))
+  const found = unnamed(-(error.errno ?? 0))
   return found?.[0] === error.code ? undefined : found
+}
+
+/** Name and words of an error of the system's that Node.js has none for, by its number. */
+export function unnamed(errno: number): readonly [name: string, words: string] | undefined {
+  return UNNAMED.get(errno)
 }
 
 /** Errors of Linux that files, sockets, locks and programs give and libuv 1.46, as of Node.js 20, has no name for, by number: with the words of glibc. */
