@@ -41,6 +41,7 @@ describe.skipIf(!possible)('a socket bound to an interface', () => {
       later: members,
       sameNumber: true,
       forgotten: [],
+      short: [],
       end: 'STOPPED',
       left: { v4: 0, v6: 0 },
       descriptors: 0,

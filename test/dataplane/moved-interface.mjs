@@ -118,6 +118,18 @@ await until('the group of IPv6 is joined again', () => told('near had forgotten 
 await heard('everything is heard after it had a short MTU')
 result.forgotten = told('near had forgotten its groups').filter((name) => !name.startsWith('six'))
 
+// Without a descriptor left nothing can be found out of the interface: the sockets stay in their groups.
+log.length = 0
+const limits = `prlimit --pid ${process.pid} --nofile=3: && echo && read line; prlimit --pid ${process.pid} --nofile=1024:`
+const limiting = spawn('sh', ['-c', limits], { stdio: ['pipe', 'pipe', 'inherit'] })
+await once(limiting.stdout, 'data')
+const earlier = received()
+// A packet comes every 10 ms, and the interface is looked at every 250 ms.
+await until('much is heard without a descriptor left', () => received().every((count, i) => count > earlier[i] + 100))
+result.short = [...log]
+limiting.stdin.end()
+await once(limiting, 'exit')
+
 const { ended, descriptors } = await end()
 Object.assign(result, { end: ended.outcome, left: members(), descriptors })
 if (process.env.SHOW_LOG) console.error(log.join('\n'))

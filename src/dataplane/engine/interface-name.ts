@@ -2,6 +2,24 @@
 import { native } from '../native/native.ts'
 import type { Log } from './log.ts'
 
+/** The kernel's number of the interface of that name, 0 where there is none; undefined where that cannot be found out now, for want of a descriptor. */
+export function indexNow(name: string): number | undefined {
+  try {
+    return native.interfaceIndex(name)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the interface of that number is called, '' where there is none; undefined as for `indexNow`. */
+function nameNow(index: number): string | undefined {
+  try {
+    return native.interfaceName(index)
+  } catch {
+    return undefined
+  }
+}
+
 export class InterfaceName {
   private readonly name: string
   /** The number of the interface that was looked at last, and what it was called. */
@@ -17,7 +35,7 @@ export class InterfaceName {
     const { name } = this
     if (index !== this.index) this.called = name
     this.index = index
-    const now = native.interfaceName(index)
+    const now = nameNow(index) ?? this.called
     if (now === '') return false
     if (now !== this.called) {
       const renamed = `interface ${this.called} is called ${now}`

@@ -1,7 +1,7 @@
 /** A UDP socket that depends on a network interface, which it follows: an interface made anew under the old name is another one. */
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
-import { InterfaceName } from './interface-name.ts'
+import { InterfaceName, indexNow } from './interface-name.ts'
 import type { UdpOptions, UdpTuning } from './io.ts'
 import { isJoined } from './joined-groups.ts'
 import type { Log } from './log.ts'
@@ -59,8 +59,10 @@ export class InterfaceSocket extends RoutedSocket {
   override follow(log: Log): boolean {
     const { interface: name } = this
     const { interface: boundTo, multicastGroup } = this.options
+    const present = indexNow(name)
+    // Nothing is known of it: the next look finds out.
+    if (present === undefined) return false
     const renamed = !this.gone && this.called.isOther(this.index, log)
-    const present = native.interfaceIndex(name)
     if (present === 0) {
       if (renamed) return false
       if (this.gone) return false

@@ -1,6 +1,6 @@
 /** A TCP listener at an address of one link, whose network interface it follows: one made anew under the old name is another. */
 import { native } from '../native/native.ts'
-import { InterfaceName } from './interface-name.ts'
+import { InterfaceName, indexNow } from './interface-name.ts'
 import type { FollowedInterface } from './interface-socket.ts'
 import type { Log } from './log.ts'
 import { type ConnectionParts, type NativeConnection, NativeListener } from './native-connection.ts'
@@ -36,8 +36,10 @@ export class LinkListener extends NativeListener {
   follow(log: Log): void {
     const { interface: link, name } = this
     const fields = { address: name, interface: link }
+    const present = indexNow(link)
+    // Nothing is known of it: the next look finds out.
+    if (present === undefined) return
     const renamed = !this.gone && this.called.isOther(this.index, log)
-    const present = native.interfaceIndex(link)
     if (present === 0) {
       if (renamed) return
       const until = 'nobody can connect until there is one of that name again'

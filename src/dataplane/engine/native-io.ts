@@ -4,6 +4,7 @@ import type { TunOpenOptions } from '../native/socket-calls.ts'
 import { formatSocketAddress, remoteRecord, setScope, zoneOf } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
 import { interfaceOfGroup, interfaceOfZone, linkOf, scopeOf } from './followed-interface.ts'
+import { indexNow } from './interface-name.ts'
 import { InterfaceSocket } from './interface-socket.ts'
 import type {
   ConnectionEvents,
@@ -108,8 +109,8 @@ export class NativeIo implements Io, NativeIoParts {
   }
 
   rescope(address: SocketAddress, record: Int32Array): void {
-    const scope = native.interfaceIndex(zoneOf(address.address))
-    if (scope !== 0) setScope(record, scope)
+    const scope = indexNow(zoneOf(address.address))
+    if (scope) setScope(record, scope)
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {

@@ -149,9 +149,9 @@ export interface SocketCalls {
    */
   routesOpen(owner: number): number
   routesClear(routes: number): void
-  /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. */
+  /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. Throws where that cannot be found out for want of a descriptor. */
   interfaceIndex(name: string): number
-  /** What the interface of that number is called, '' where there is none. */
+  /** What the interface of that number is called, '' where there is none. Throws as `interfaceIndex` does. */
   interfaceName(index: number): string
   /**
    * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time

@@ -100,6 +100,8 @@ Failure hearOwnGroupsOnly(int fd, const Options& options) {
 
 Failure joinGroup(int fd, const Options& options) {
   const unsigned interface = options.groupInterface.empty() ? 0 : if_nametoindex(options.groupInterface.c_str());
+  // Without it the routes would say on which.
+  if (!interface && !options.groupInterface.empty()) return {"if_nametoindex", options.groupInterface};
   if (options.group.ss_family == AF_INET) {
     ip_mreqn request{};
     request.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(options.group).sin_addr;
@@ -270,7 +272,10 @@ napi_value interfaceIndex(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "interfaceIndex", 1);
   const std::string name = arguments.string(0, "name", IFNAMSIZ - 1);
   if (arguments.failed()) return nullptr;
-  return toInteger(env, static_cast<int32_t>(if_nametoindex(name.c_str())));
+  const unsigned index = if_nametoindex(name.c_str());
+  // It needs a descriptor to find out with.
+  if (index == 0 && errno != ENODEV) throwSystem(env, errno, "if_nametoindex", name);
+  return toInteger(env, static_cast<int32_t>(index));
 }
 
 napi_value interfaceName(napi_env env, napi_callback_info info) {
@@ -278,7 +283,9 @@ napi_value interfaceName(napi_env env, napi_callback_info info) {
   const auto index = static_cast<unsigned>(arguments.integer(0, "index", 0, INT32_MAX));
   if (arguments.failed()) return nullptr;
   char name[IF_NAMESIZE];
-  return toString(env, if_indextoname(index, name) ? name : "");
+  if (if_indextoname(index, name)) return toString(env, name);
+  if (errno != ENXIO) throwSystem(env, errno, "if_indextoname", "interface " + std::to_string(index));
+  return toString(env, "");
 }
 
 napi_value udpAddress(napi_env env, napi_callback_info info) {
