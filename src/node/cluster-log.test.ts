@@ -1,4 +1,6 @@
 /** What the log says of a server and the state of its hub: every fact a line with its cause, the same cause once a minute. */
+import { JetStreamApiError } from '@nats-io/jetstream'
+import { errors } from '@nats-io/transport-node'
 import { expect, test } from 'vitest'
 import { ClusterLog, FAILURE_LINE_MS } from './cluster-log.ts'
 import type { FactLog } from './facts.ts'
@@ -55,4 +57,23 @@ test('attempts that fail: one line a minute for a cause, another cause and a new
   taken()
   failed('no route')
   expect(taken()).toEqual([line('no route')])
+})
+
+test('what NATS did not do is a warning with its cause, a missing permission or a fault of this server an error', () => {
+  const { facts, taken } = logging()
+  facts.error('the state could not be read; it is tried again', new errors.TimeoutError())
+  facts.error('a node could not be noted', new errors.RequestError('no responders'))
+  const full = { code: 503, err_code: 10047, description: 'insufficient storage' }
+  facts.error('a node could not be noted', new JetStreamApiError(full))
+  expect(taken()).toEqual([
+    'warn the state could not be read {"error":"timeout"}',
+    'warn a node could not be noted {"error":"no responders"}',
+    'warn a node could not be noted {"error":"insufficient storage"}',
+  ])
+  const refused = new errors.PermissionViolationError('refused', 'publish', 'a.subject', undefined)
+  facts.error('the state could not be read; it is tried again', new errors.RequestError('refused', { cause: refused }))
+  facts.error('the state could not be read; it is tried again', new TypeError('no object'))
+  const told = taken()
+  expect(told[0]).toMatch(/^error the state could not be read .*"error":"refused"/)
+  expect(told[1]).toMatch(/^error the state could not be read .*"err":/)
 })

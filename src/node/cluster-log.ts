@@ -1,4 +1,5 @@
 /** The lines that the log has of what happens between this server and the state of its hub in NATS. */
+import { JetStreamApiError } from '@nats-io/jetstream'
 import { errors } from '@nats-io/transport-node'
 import type { Clock } from '../contract/clock.ts'
 import type { ClusterFact } from '../hub/cluster/cluster-registry.ts'
@@ -7,6 +8,15 @@ import type { FactLog } from './facts.ts'
 
 /** Attempts to connect that fail with the same cause have one line in that time, milliseconds. */
 export const FAILURE_LINE_MS = 60_000
+
+/** NATS has not answered, as while it elects another leader, or has refused, as when it is full: the cause says all, and where it was met nothing. */
+const OF_NATS = [
+  errors.TimeoutError,
+  errors.RequestError,
+  errors.NoRespondersError,
+  errors.ClosedConnectionError,
+  JetStreamApiError,
+]
 
 export class ClusterLog {
   readonly #log: FactLog
@@ -73,7 +83,8 @@ export class ClusterLog {
       const missing =
         "this server's account lacks a permission on the NATS servers (docs/cluster-internals.md has the list)"
       this.#log.error({ error: messageOf(error) }, `${message}: ${missing}`)
-    } else this.#log.error({ err: error }, message)
+    } else if (OF_NATS.some((kind) => error instanceof kind)) this.#log.warn({ error: messageOf(error) }, message)
+    else this.#log.error({ err: error }, message)
   }
 
   #failed(cause: string): void {
