@@ -59,6 +59,19 @@ describe.skipIf(!privileged)('a TUN device', () => {
     expect(end).toMatchObject({ outcome: 'FAILED', error: expect.stringMatching(/"device" \(tun\).*pst0/) })
     expect(descriptors).toBe(0)
   })
+
+  it.each([
+    ['10.99.0.1', '-4'],
+    ['fd00:99::1', '-6'],
+  ])('of %s gets no default route beside one of its metric, and says what to do', (ip, version) => {
+    const routed = `ip link set lo up && ip ${version} route add default dev lo && exec "$@"`
+    const { end, descriptors } = run([...NAMESPACE.slice(0, 4), routed, 'sh'], { ip, is_default_route: true })
+    expect(end).toMatchObject({
+      outcome: 'FAILED',
+      error: expect.stringContaining('there is one of the same metric: give that one a higher metric'),
+    })
+    expect(descriptors).toBe(0)
+  })
 })
 
 describe('a TUN device without CAP_NET_ADMIN', () => {

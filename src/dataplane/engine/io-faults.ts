@@ -89,7 +89,9 @@ export function tunFault(error: unknown, { kind, name }: TunOpenOptions): unknow
     )
   }
   if (syscall === 'RTM_NEWROUTE' && code === 'EEXIST') {
-    return failed('cannot have the default route, for there is one: remove it, or set is_default_route to false')
+    return failed(
+      'cannot have the default route, for there is one of the same metric: give that one a higher metric or remove it (ip route, ip -6 route), or set is_default_route to false',
+    )
   }
   return error
 }
