@@ -27,3 +27,10 @@ test('nothing is near when nothing is known', () => {
   expect(suggestion('name', [])).toBe('')
   expect(suggestion('nmae', KNOWN)).toBe(' Did you mean "name"?')
 })
+
+test('no more guesses are made once they have taken their time', () => {
+  const known = new Set(Array.from({ length: 1000 }, (_, i) => `name ${i}`))
+  expect(suggestion('nam 7', known, 99)).toBe(' Did you mean "name 7"?')
+  expect(suggestion('nam 7', known, 100)).toBe('')
+  expect(suggestion('nmae', KNOWN, 100)).toBe(' Did you mean "name"?')
+})

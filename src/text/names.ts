@@ -18,8 +18,16 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return known[lower.indexOf(best)]
 }
 
-/** ` Did you mean "x"?` for the known name nearest to `name`, '' when none is near. */
-export function suggestion(name: string, known: readonly string[]): string {
-  const guess = nearest(name, known)
+/** Known names that are looked at for all guesses about one text: each takes about a microsecond. */
+const MAX_COMPARED = 100_000
+
+/**
+ * ` Did you mean "x"?` for the known name nearest to `name`, '' when none is near. `before`: problems of the same text that were found already;
+ * after many no more guesses are made.
+ */
+export function suggestion(name: string, known: readonly string[] | ReadonlySet<string>, before = 0): string {
+  const count = 'size' in known ? known.size : known.length
+  if ((before + 1) * count > MAX_COMPARED) return ''
+  const guess = nearest(name, [...known])
   return guess === undefined ? '' : ` Did you mean "${guess}"?`
 }

@@ -125,7 +125,7 @@ function normalise(node: SchemaNode, value: unknown, places?: Places, at = '', g
         if (places === undefined) return FAULTY
         const message =
           name === undefined
-            ? `unknown field "${key}".${suggestion(key, Object.keys(node.properties))}`
+            ? `unknown field "${key}".${suggestion(key, Object.keys(node.properties), places.problems.length)}`
             : `field "${name}" is given twice, in snake_case and in lowerCamelCase`
         places.problems.push({ pointer: below(givenAt, key), message })
       } else if (item !== null && !(item === 0 && node.properties[name].zeroUnset)) {
@@ -173,7 +173,8 @@ export function typeName(value: unknown): string {
 /** What a message quotes of a value. */
 const beginningOf = (text: string | undefined): string | undefined => text?.slice(0, cutAt(text, 80))
 
-function wording(error: ErrorObject): string {
+/** `before`: problems that were found already. */
+function wording(error: ErrorObject, before: number): string {
   if (typeof error.data === 'number' && !Number.isFinite(error.data)) {
     return 'the number is beyond the largest that is read, some 1.8e308'
   }
@@ -198,7 +199,8 @@ function wording(error: ErrorObject): string {
       return `${value} must be greater than ${error.params.limit}${unit}${hint}`
     case 'enum': {
       const allowed = error.params.allowedValues as string[]
-      return `${value} is none of ${allowed.join(', ')}.${typeof error.data === 'string' ? suggestion(error.data, allowed) : ''}`
+      const guess = typeof error.data === 'string' ? suggestion(error.data, allowed, before) : ''
+      return `${value} is none of ${allowed.join(', ')}.${guess}`
     }
     case 'format':
       return `must be ${FORMATS[error.params.format as string]?.wording ?? error.params.format}${schema.secret ? '' : `, not ${value}`}`
@@ -226,16 +228,15 @@ export function checkAgainst(schema: TSchema, value: unknown, givenAt: string, p
   problems.push(...places.problems)
   if (!validate(result)) {
     const errors = validate.errors ?? []
-    const isUnlisted = ({ instancePath }: ErrorObject) =>
-      errors.some(({ keyword, instancePath: other }) => keyword === 'enum' && other === instancePath)
+    const unlisted = new Set(errors.filter(({ keyword }) => keyword === 'enum').map(({ instancePath }) => instancePath))
     for (const error of errors) {
       // A number stands for a name: the list of names says what is wrong with one that stands for none.
-      if (error.keyword === 'type' && typeof error.data === 'number' && isUnlisted(error)) continue
+      if (error.keyword === 'type' && typeof error.data === 'number' && unlisted.has(error.instancePath)) continue
       const pointer = places.given.get(error.instancePath) ?? givenAt + error.instancePath
       if (error.keyword === 'required') {
         const field = error.params.missingProperty as string
         problems.push({ pointer: below(pointer, field), message: `required field "${field}" is missing` })
-      } else problems.push({ pointer, message: wording(error) })
+      } else problems.push({ pointer, message: wording(error, problems.length) })
     }
   }
   return result

@@ -304,6 +304,20 @@ describe('loops', () => {
     )
   })
 
+  it('are a hundred at most that are told: each may have all connections in it', () => {
+    const count = 300
+    const circles = Object.fromEntries(
+      Array.from({ length: count }, (_, n) => [
+        `copy${n}`,
+        { splitter: { input: `c${n}`, outputs: [`c${n + 1}`, `b${n}`] } },
+      ]),
+    )
+    const inputs = ['in', `c${count}`, ...Array.from({ length: count }, (_, n) => `b${n}`)]
+    const problems = problemsOf(wrap({ join: { flow_combiner: { inputs, output: 'c0' } }, ...circles }))
+    expect(problems).toHaveLength(101)
+    expect(problems.filter((problem) => problem.includes('round for ever'))).toHaveLength(100)
+  })
+
   it('are looked for in chains longer than the stack is deep', () => {
     const flows = Array.from({ length: 256 }, (_, n) => n)
     const links = Object.fromEntries(

@@ -48,7 +48,8 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
     const key = componentNames.get(member) ?? (available.has(member) ? member : undefined)
     const definition = key === undefined ? undefined : available.get(key)
     if (key === undefined || definition === undefined) {
-      problems.push({ pointer, message: `unknown component "${member}".${suggestion(member, COMPONENT_KEYS)}` })
+      const guess = suggestion(member, COMPONENT_KEYS, problems.length)
+      problems.push({ pointer, message: `unknown component "${member}".${guess}` })
       continue
     }
     const before = problems.length

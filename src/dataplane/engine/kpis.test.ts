@@ -5,7 +5,7 @@ import type { MessageSchema } from '../../contract/schema.ts'
 import { components } from '../components/registry.ts'
 import { checkPipelineConfig } from './check.ts'
 import { diffConfig } from './diff.ts'
-import { KpisSchema } from './kpis.ts'
+import { checkKpis, KpisSchema } from './kpis.ts'
 import type { SchemaNode } from './schema.ts'
 
 const pipeline = {
@@ -257,6 +257,20 @@ describe('changes', () => {
     ])
     expect(diffConfig(configOf(value('1')), configOf(value('1')), components).live).toEqual([])
   })
+})
+
+test('of many unknown components and variables the first are told what was probably meant', () => {
+  const names = new Map(Array.from({ length: 1000 }, (_, i) => [`loss ${i}`, new Set(['input_packets'])]))
+  const guesses = (part: string) => {
+    const expression = Array(60).fill(part).join('+')
+    const metrics = Array.from({ length: 5 }, (_, i) => ({ id: `k${i}`, value: { expression } }))
+    const problems = checkKpis({ metrics, variables: { rate_in: '1' } }, names)
+    expect(problems).toHaveLength(300)
+    return problems.filter(({ message }) => message.includes('Did you mean')).length
+  }
+  expect(guesses('{los 7/input_packets}')).toBe(100)
+  expect(guesses('{loss 7/inputpackets}')).toBe(300)
+  expect(guesses('rat_in')).toBe(300)
 })
 
 /** The fields of a schema by name, those within too. */

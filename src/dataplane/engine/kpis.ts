@@ -124,16 +124,18 @@ export type MetricNames = ReadonlyMap<string, ReadonlySet<string>>
 /** Checks expressions one by one, and what they come to together. */
 class ExpressionCheck {
   readonly problems: Problem[] = []
-  readonly #variables: readonly string[]
+  readonly #variables: ReadonlySet<string>
   readonly #metrics: MetricNames
+  readonly #components: ReadonlySet<string>
   #length = 0
   /** Characters of those that were parsed. */
   #parsed = 0
   #lookBacks = 0
 
   constructor(variables: readonly string[], metrics: MetricNames) {
-    this.#variables = variables
+    this.#variables = new Set(variables)
     this.#metrics = metrics
+    this.#components = new Set(metrics.keys())
   }
 
   /** Reads the expression at `pointer`; returns the variables in it. */
@@ -171,8 +173,8 @@ class ExpressionCheck {
     if (kind === 'metric') this.#metric(expression, pointer)
     else if (kind === 'variable') {
       const { name } = expression
-      if (this.#variables.includes(name)) names.add(name)
-      else this.tell(pointer, `there is no variable "${name}".${suggestion(name, this.#variables)} ${NAMES_HINT}`)
+      if (this.#variables.has(name)) names.add(name)
+      else this.tell(pointer, `there is no variable "${name}".${this.#guess(name, this.#variables)} ${NAMES_HINT}`)
     } else if (kind === 'time' && expression.milliseconds !== undefined && ++this.#lookBacks === MAX_LOOK_BACKS + 1) {
       this.tell(pointer, `more than ${MAX_LOOK_BACKS} functions look back by a time`)
     }
@@ -182,10 +184,14 @@ class ExpressionCheck {
   #metric({ component, metric }: MetricReference, pointer: string): void {
     const known = this.#metrics.get(component)
     if (known === undefined) {
-      this.tell(pointer, `no component is called "${component}".${suggestion(component, [...this.#metrics.keys()])}`)
+      this.tell(pointer, `no component is called "${component}".${this.#guess(component, this.#components)}`)
     } else if (!known.has(metric)) {
-      this.tell(pointer, `"${component}" has no metric "${metric}".${suggestion(metric, [...known])}`)
+      this.tell(pointer, `"${component}" has no metric "${metric}".${this.#guess(metric, known)}`)
     }
+  }
+
+  #guess(name: string, known: ReadonlySet<string>): string {
+    return suggestion(name, known, this.problems.length)
   }
 }
 

@@ -149,9 +149,12 @@ function onwardOf(
   return onward
 }
 
+/** Circles that are told of one configuration: there may be as many as connections, each with all of them in it. */
+const MAX_CIRCLES = 100
+
 /**
- * The connections, each before those that it leads to; and the circles there are, each as the connections in it. With circles
- * the order means nothing.
+ * The connections, each before those that it leads to; and the circles there are, `MAX_CIRCLES` at most, each as the connections in it. With
+ * circles the order means nothing.
  */
 export function inOrder(onward: Onward): { order: Connection[]; circles: Connection[][] } {
   const done: Connection[] = []
@@ -172,7 +175,7 @@ export function inOrder(onward: Onward): { order: Connection[]; circles: Connect
       } else if (!state.has(following)) {
         state.set(following, 'open')
         path.push({ at: following, next: 0 })
-      } else if (state.get(following) === 'open') {
+      } else if (state.get(following) === 'open' && circles.length < MAX_CIRCLES) {
         const members = path.map(({ at }) => at)
         circles.push(members.slice(members.indexOf(following)))
       }

@@ -125,6 +125,32 @@ describe('a configuration of its longest', () => {
       },
       0,
     ],
+    ['numbers where texts belong', { variables: [{ id: 'v', paths: many(40_000, () => 1) }] }, 40_000],
+    [
+      'thousands of connections behind each of its sockets',
+      {
+        engine_config: {
+          pipeline: {
+            ...Object.fromEntries(many(900, (i) => [`socket ${i}`, { udp: { output: `o${i}` } }])),
+            combiner: { flow_combiner: { inputs: many(900, (i) => `o${i}`), output: 'all0' } },
+            ...Object.fromEntries(
+              many(8, (k) => [
+                `splitter${k}`,
+                { splitter: { input: `all${k}`, outputs: many(4096, (i) => `${k}x${i}`) } },
+              ]),
+            ),
+            ...Object.fromEntries(
+              many(8, (k) => [
+                `combiner${k}`,
+                { flow_combiner: { inputs: many(4096, (i) => `${k}x${i}`), output: `all${k + 1}` } },
+              ]),
+            ),
+            sink: { traffic_sink: { input: 'all8' } },
+          },
+        },
+      },
+      0,
+    ],
   ])('is checked in no time: %s', (_name, more, problems) => {
     const text = JSON.stringify({ version: 1, engine_config: { pipeline }, ...more })
     const before = process.cpuUsage()
