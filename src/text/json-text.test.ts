@@ -140,3 +140,8 @@ test('halves of surrogate pairs are found in strings and keys', () => {
   expect(of('{"a":["x","\\ud800"],"\\udc00":{"b":1},"\\ud83d\\ude00":"\\ud83d\\ude00"}')).toEqual(['/a/1', '/\udc00'])
   expect(of('{"a":"plain"}')).toEqual([])
 })
+
+test('of keys with halves of pairs no more than a hundred are told', () => {
+  const value = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${i}\ud800`, 1]))
+  expect(loneSurrogates(JSON.stringify(value), value)).toHaveLength(100)
+})

@@ -117,6 +117,7 @@ export function loneSurrogatesOf(value: unknown): string[] {
     } else if (typeof item === 'object' && item !== null && !seen.has(item)) {
       seen.add(item)
       for (const [key, inner] of Object.entries(item)) {
+        if (found.length >= MAX_TOLD) break
         const at = along(pointer, key)
         if (isLone(key)) found.push(at)
         else open.push([at, inner])

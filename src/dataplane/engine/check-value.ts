@@ -45,10 +45,10 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
 }
 
-function createAjv(): Ajv {
+function createAjv(allErrors: boolean): Ajv {
   const { Ajv } = requirePackage('ajv') as typeof import('ajv')
   const ajv = new Ajv({
-    allErrors: true,
+    allErrors,
     useDefaults: true,
     strict: false,
     verbose: true,
@@ -61,26 +61,55 @@ function createAjv(): Ajv {
   return ajv
 }
 
-let ajv: Ajv | undefined
+/** Validators of schemas: those that look for the first error only, or those that look for all. */
+class Validators {
+  readonly #allErrors: boolean
+  readonly #bySchema = new WeakMap<TSchema, ValidateFunction>()
+  #ajv: Ajv | undefined
+
+  constructor(allErrors: boolean) {
+    this.#allErrors = allErrors
+  }
+
+  load(): Ajv {
+    this.#ajv ??= createAjv(this.#allErrors)
+    return this.#ajv
+  }
+
+  of(schema: TSchema): ValidateFunction {
+    let validate = this.#bySchema.get(schema)
+    if (!validate) {
+      validate = this.load().compile(schema)
+      this.#bySchema.set(schema, validate)
+    }
+    return validate
+  }
+}
+
+const first = new Validators(false)
+const all = new Validators(true)
 
 /**
  * Loads what checks configurations, which the first check does otherwise: a node does it at its start, so that no caller waits for it and an upgrade
  * in place changes nothing for a node that runs.
  */
 export function prepareChecks(): void {
-  ajv ??= createAjv()
+  first.load()
+  all.load()
 }
 
-const validators = new WeakMap<TSchema, ValidateFunction>()
+/**
+ * Problems that are looked for in one configuration: many more than an answer tells. One of nothing but mistakes has hundreds of thousands, and each
+ * costs time and memory.
+ */
+export const MAX_FOUND = 5_000
 
-function validatorOf(schema: TSchema): ValidateFunction {
-  let validate = validators.get(schema)
-  if (!validate) {
-    ajv ??= createAjv()
-    validate = ajv.compile(schema)
-    validators.set(schema, validate)
+/** Adds to `problems` what was found besides, as far as there is room. */
+export function add(problems: Problem[], found: Iterable<Problem>): void {
+  for (const problem of found) {
+    if (problems.length >= MAX_FOUND) return
+    problems.push(problem)
   }
-  return validate
 }
 
 /** What a schema's object has, by each name that it is given under: snake_case and lowerCamelCase. */
@@ -123,6 +152,7 @@ function normalise(node: SchemaNode, value: unknown, places?: Places, at = '', g
       const name = known.get(key)
       if (name === undefined || Object.hasOwn(result, name)) {
         if (places === undefined) return FAULTY
+        if (places.problems.length >= MAX_FOUND) continue
         const message =
           name === undefined
             ? `unknown field "${key}".${suggestion(key, Object.keys(node.properties), places.problems.length)}`
@@ -217,19 +247,20 @@ function wording(error: ErrorObject, before: number): string {
   }
 }
 
-/** Normalises and validates `value`, which stands at `givenAt`; problems carry pointers as given. */
+/** Normalises and validates `value`, which stands at `givenAt`; problems carry pointers as given, and are `MAX_FOUND` in all at most. */
 export function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems: Problem[]): unknown {
-  const validate = validatorOf(schema)
   const normal = normalise(schema as SchemaNode, value)
-  if (normal !== FAULTY && validate(normal)) return normal
+  if (normal !== FAULTY && first.of(schema)(normal)) return normal
   // Something is wrong: once more, with an eye to where.
   const places = new Places()
   const result = normalise(schema as SchemaNode, value, places, '', givenAt)
-  problems.push(...places.problems)
+  add(problems, places.problems)
+  const validate = all.of(schema)
   if (!validate(result)) {
     const errors = validate.errors ?? []
     const unlisted = new Set(errors.filter(({ keyword }) => keyword === 'enum').map(({ instancePath }) => instancePath))
     for (const error of errors) {
+      if (problems.length >= MAX_FOUND) break
       // A number stands for a name: the list of names says what is wrong with one that stands for none.
       if (error.keyword === 'type' && typeof error.data === 'number' && unlisted.has(error.instancePath)) continue
       const pointer = places.given.get(error.instancePath) ?? givenAt + error.instancePath

@@ -4,7 +4,7 @@ import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
 import { below, type Problem } from '../../text/pointer.ts'
-import { asWritten, checkAgainst, typeName, under } from './check-value.ts'
+import { add, asWritten, checkAgainst, MAX_FOUND, typeName, under } from './check-value.ts'
 import type { Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
@@ -44,6 +44,7 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
   }
   let result: ComponentConfig | null = null
   for (const member of members) {
+    if (problems.length >= MAX_FOUND) break
     const pointer = below(at, member)
     const key = componentNames.get(member) ?? (available.has(member) ? member : undefined)
     const definition = key === undefined ? undefined : available.get(key)
@@ -80,7 +81,7 @@ function checkGraph(
   problems: Problem[],
 ): Onward | undefined {
   const { onward, problems: inGraph } = connect(components, available)
-  problems.push(...inGraph)
+  add(problems, inGraph)
   if (inGraph.length > 0) return undefined
   const { refused } = roomOf(components, available, onward)
   problems.push(...refused)
@@ -141,6 +142,8 @@ function check(json: string, available: Registry): CheckedConfig {
     meta?: PipelineConfig['meta']
     variables?: PipelineConfig['variables']
   }
+  // What is wrong elsewhere in it may not be among them: nothing else is sound then.
+  if (problems.length >= MAX_FOUND) return { config: null, problems: asWritten(problems, value), warnings: [] }
   if (typeof shell.version === 'number' && shell.version > 1 && Number.isFinite(shell.version)) {
     problems.push({ pointer: '/version', message: `version ${shell.version} is newer than 1, the one this node reads` })
   }
@@ -156,11 +159,11 @@ function check(json: string, available: Registry): CheckedConfig {
   const logFilters = (engine.log_filters ?? []) as LogFilter[]
   const filtersAt = soundPlace('log_filters')
   const metricsFile = soundPlace('shm_config') && (engine.shm_config as ShmConfig).file_path
-  if (filtersAt !== undefined) problems.push(...under(filtersAt, faultsOfLogFilters(logFilters, metricsFile)))
+  if (filtersAt !== undefined) add(problems, under(filtersAt, faultsOfLogFilters(logFilters, metricsFile)))
   const lifecycle = engine.lifecycle_handler as LifecycleHandler | undefined
   const lifecycleAt = soundPlace('lifecycle_handler')
   if (lifecycle !== undefined && lifecycleAt !== undefined) {
-    problems.push(...under(lifecycleAt, lifecycleFaults(lifecycle)))
+    add(problems, under(lifecycleAt, lifecycleFaults(lifecycle)))
   }
   const pipeline = isObject(engine.pipeline) ? engine.pipeline : {}
   const names = Object.keys(pipeline)
@@ -199,7 +202,7 @@ function check(json: string, available: Registry): CheckedConfig {
     const faults = problems
       .filter(({ pointer }) => pointer.startsWith('/kpis/'))
       .map(({ pointer, message }) => ({ pointer: pointer.slice('/kpis'.length), message }))
-    problems.push(...under('/kpis', checkKpis(kpis, metricNamesOf({ components }, available), faults)))
+    add(problems, under('/kpis', checkKpis(kpis, metricNamesOf({ components }, available), faults)))
   }
   if (problems.length > 0 || onward === undefined) {
     return { config: null, problems: asWritten(problems, value), warnings: [] }

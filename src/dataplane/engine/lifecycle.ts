@@ -60,7 +60,7 @@ export function lifecycleFaults(handler: LifecycleHandler): Problem[] {
       for (const [field, text] of Object.entries({ cmd, cwd })) {
         if (text.includes('\0')) faults.push({ pointer: below(at, field), message: 'must not hold a NUL character' })
       }
-      faults.push(...environmentFaults(env, below(at, 'env')))
+      for (const fault of environmentFaults(env, below(at, 'env'))) faults.push(fault)
     }
   }
   return faults

@@ -1,6 +1,7 @@
 /** Connection points: finds them in a configuration and checks that they form a graph. */
 import type { TSchema } from '@sinclair/typebox'
 import { type Problem, pointerOf } from '../../text/pointer.ts'
+import { MAX_FOUND } from './check-value.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig } from './config.ts'
 import type { SchemaNode } from './schema.ts'
@@ -222,6 +223,7 @@ export function connect(components: Record<string, ComponentConfig>, registry: R
   ] as const) {
     for (const [name, ports] of side) {
       for (const port of ports.slice(1)) {
+        if (problems.length >= MAX_FOUND) break
         problems.push({
           pointer: pointer(port),
           message: `connection "${name}" is ${verb} twice, by ${who(ports[0])} and by ${who(port)}; ${

@@ -107,9 +107,12 @@ describe('a configuration of its longest', () => {
     source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 1 } },
     sink: { traffic_sink: { input: 'a' } },
   }
+  /** Three characters that JSON writes as they are. */
+  const short = (i: number) =>
+    String.fromCharCode(...[1, 57, 57 * 57].map((place) => 35 + (Math.trunc(i / place) % 57)))
   const elsewhere = '/meta/component_display_order/nobody'
   /** Far more than each takes, and less than what took the square of its length. */
-  const MAX_CPU_US = 2_000_000
+  const MAX_CPU_US = 3_000_000
 
   test.each([
     [
@@ -125,7 +128,30 @@ describe('a configuration of its longest', () => {
       },
       0,
     ],
-    ['numbers where texts belong', { variables: [{ id: 'v', paths: many(40_000, () => 1) }] }, 40_000],
+    ['numbers where texts belong', { variables: [{ id: 'v', paths: many(40_000, () => 1) }] }, 5_000],
+    ['more unknown fields than a call takes arguments', Object.fromEntries(many(130_000, (i) => [short(i), 0])), 5_000],
+    [
+      'as many mistakes in names of environment variables',
+      { engine_config: { pipeline, lifecycle_handler: { env: { vars: members(70_000, '=', '') } } } },
+      5_000,
+    ],
+    [
+      'outputs of one name',
+      {
+        engine_config: {
+          pipeline: { ...pipeline, ...members(70, 'c', { splitter: { input: 'b', outputs: many(2_000, () => 'c') } }) },
+        },
+      },
+      5_000,
+    ],
+    [
+      'mistakes of which not all are told, before others',
+      {
+        variables: many(6_000, () => 1),
+        engine_config: { pipeline, log_filters: [{}], lifecycle_handler: { on_setup: [1] } },
+      },
+      5_000,
+    ],
     [
       'thousands of connections behind each of its sockets',
       {
