@@ -350,6 +350,24 @@ describe('many streams over one WebSocket', () => {
     await slow.return()
   })
 
+  test('one counts as broken in time, and ends with its signal, where nobody says why the socket was not opened', async () => {
+    let asked = 0
+    const fetch: client.ConnectionOptions['fetch'] = (_, { signal }) =>
+      new Promise((_, reject) => {
+        asked++
+        signal?.addEventListener('abort', () => reject(signal.reason))
+      })
+    const away = { ...how, url: `http://${await freeAddress()}`, fetch }
+    const stop = new AbortController()
+    const next = client.streamConnectionState(client.connect(away), {}, { signal: stop.signal }).next()
+    await until(() => asked === 1)
+    stop.abort(new Error('enough'))
+    await expect(next).rejects.toThrow('enough')
+    // As long as the first word of a node is waited for.
+    const impatient = client.connect({ ...away, silence: 300, reconnect: false })
+    await expect(client.streamConnectionState(impatient).next()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  })
+
   test('one that is given up before the socket is open does not keep it', async () => {
     const between = new Between(() => portOf(node))
     const near = client.connect({ ...how, url: await between.listen() })

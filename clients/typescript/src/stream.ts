@@ -208,15 +208,15 @@ async function* messages<Message>(
   } catch (cause) {
     signal.throwIfAborted()
     const isUnreached = !stands && cause instanceof PenstockError && cause.loss !== undefined
-    if (isUnreached) await refuse(connection, url, init)
+    if (isUnreached) await refuse(connection, url, init, signal)
     throw cause
   }
 }
 
 /** Throws why the node refuses a WebSocket, which browsers do not tell: it answers a request for the same with the same. */
-async function refuse(connection: Connection, url: string, init: FetchInit): Promise<void> {
+async function refuse(connection: Connection, url: string, init: FetchInit, signal: AbortSignal): Promise<void> {
   const enough = new AbortController()
-  const answer = await send(connection, url, init, enough.signal)
+  const answer = await send(connection, url, init, AbortSignal.any([signal, enough.signal]))
   if (!answer.ok) throw await failureOf(answer)
   enough.abort()
 }
