@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { CollectingSink } from '../../test/harness/sink.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { LogStreamMessages } from '../contract/types.ts'
+import type { MetricsFile } from '../telemetry/metrics-file.ts'
 import { RunLog } from '../telemetry/run-log.ts'
 import { HostedRun } from './hosted-run.ts'
 
@@ -33,15 +35,35 @@ test('the oldest lines, which are gone with their file, are not counted', async 
   expect(await read()).toEqual(['5', '6', '7', '8'])
 })
 
+test('a node that goes waits until the file of its metrics says that the run has ended', async () => {
+  let end = () => {}
+  const file = { follow: () => {}, end: () => new Promise<void>((resolve) => (end = resolve)) }
+  const run = new HostedRun('pipeline', 'run', logOf())
+  run.shareMetrics(file as unknown as MetricsFile)
+  let isOver = false
+  const over = run.abandon(new ServiceError('UNAVAILABLE', 'the node is closing')).then(() => {
+    isOver = true
+  })
+  await run.log.written()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(isOver).toBe(false)
+  end()
+  await over
+})
+
 function write(name: string, numbers: readonly number[]): void {
   const line = (n: number) =>
     `${JSON.stringify({ n, timestamp: 0, level: 'INFO', component: '', message: `${n}`, fields: {} })}\n`
   writeFileSync(join(directory, name), numbers.map(line).join(''))
 }
 
+function logOf(): RunLog {
+  return RunLog.stored({ path: join(directory, 'run.jsonl'), bytes: 1 << 20, onLost: () => undefined })
+}
+
 /** What a follower of the run that has ended is sent, without what stands behind a colon. */
 async function read(): Promise<(string | undefined)[]> {
-  const log = RunLog.stored({ path: join(directory, 'run.jsonl'), bytes: 1 << 20, onLost: () => undefined })
+  const log = logOf()
   const record = { id: 'run', pipelineId: 'pipeline', state: 'ENDED', createdAt: 0, outcome: 'STOPPED' } as const
   const sink = new CollectingSink<LogStreamMessages>()
   await HostedRun.ended(record as never, log).followLog(sink, 100)

@@ -236,11 +236,11 @@ export class HostedRun {
     streamCapture(sink, plan, handle.capture(plan.options), { clock, ended: handle.ended })
   }
 
-  /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk. */
+  /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk, and the file of its metrics says that it has ended. */
   async abandon(error: ServiceError): Promise<void> {
     this.#logFollowers.end(error)
     this.#telemetryFollowers.end(error)
-    await Promise.all([this.log.written(), this.selection?.written()])
+    await Promise.all([this.log.written(), this.selection?.written(), this.#metricsFile?.end()])
   }
 }
 

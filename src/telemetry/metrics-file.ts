@@ -39,6 +39,7 @@ export class MetricsFile {
   #turn: Promise<void> = Promise.resolve()
   #isWriting = false
   #isFailing = false
+  #ended: Promise<void> | undefined
 
   /**
    * Makes the file, in the place of one that is there: who has that one mapped keeps it as it was left. Throws what the system says, also
@@ -79,11 +80,11 @@ export class MetricsFile {
     this.#timer.unref()
   }
 
-  /** The run is over: writes what its metrics were at the end, says so in the file, and lets go of it. */
-  async end(): Promise<void> {
+  /** The run is over: writes what its metrics were at the end, says so in the file, and lets go of it. Once, however often it is asked; never rejects. */
+  end(): Promise<void> {
     clearInterval(this.#timer)
-    this.#turn = this.#turn.then(() => this.#write(STATES.ENDED)).then(() => this.#close())
-    await this.#turn
+    this.#ended ??= this.#turn.then(() => this.#write(STATES.ENDED)).then(() => this.#close())
+    return this.#ended
   }
 
   /** A disk that takes longer than the interval misses writes: it is not asked for several at once. */
