@@ -123,6 +123,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
           const isOther = shared?.directory.servers().some((server) => server.id === id)
           return isOther === true || (signIn !== undefined && isServerOf(signIn, id))
         },
+        hubId: () => (config.hubServer ? (signer?.hubId ?? node.id) : store.signIn.get()?.hubId),
       }),
       runLogs: new RunLogs({
         directory: join(config.dataDirectory, 'logs'),

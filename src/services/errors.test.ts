@@ -14,7 +14,7 @@ test('an answer lists a thousand problems, says how many more there are, and cut
   expect(answerable(problems.slice(0, 3))).toHaveLength(3)
 })
 
-const trust = new Trust({ files: '/files', trusted: 'local', isHubServer: () => false })
+const trust = new Trust({ files: '/files', trusted: 'local', isHubServer: () => false, hubId: () => undefined })
 const rules = { cpus: [0], registry: components, trust }
 
 test('a configuration of nothing but mistakes and an endless name get an answer of bounded size', () => {

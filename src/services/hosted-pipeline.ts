@@ -370,9 +370,9 @@ export class HostedPipeline {
     throw error
   }
 
-  async #takeSettings({ settings, author, config }: CheckedSettings): Promise<void> {
+  async #takeSettings({ settings, authorship, config }: CheckedSettings): Promise<void> {
     const { id, createdAt } = this.#record
-    const record = { id, settings, createdAt, ...(author === undefined ? {} : { author }) }
+    const record = { id, settings, createdAt, ...authorship }
     this.#machine.send({ type: 'SETTINGS_COMING' })
     try {
       await this.#persistence.putSettings(record)

@@ -56,7 +56,12 @@ async function open(): Promise<void> {
   service = new PipelinesService({
     registry: components,
     runLogs: new RunLogs({ directory: join(directory, 'logs'), runs: 20, bytes: 1 << 20, onLost: lost }),
-    trust: new Trust({ files: join(directory, 'files'), trusted: 'local', isHubServer: () => false }),
+    trust: new Trust({
+      files: join(directory, 'files'),
+      trusted: 'local',
+      isHubServer: () => false,
+      hubId: () => undefined,
+    }),
     node: { id: nodeId },
     store,
     pool,

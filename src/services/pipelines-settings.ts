@@ -10,7 +10,7 @@ import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineRecord, PipelineSettings } from '../store/pipelines.ts'
 import { isLonger } from '../text/characters.ts'
 import type { Problem } from '../text/pointer.ts'
-import type { Author, Trust } from './trust.ts'
+import type { Author, Authorship, Trust } from './trust.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
 export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
@@ -34,7 +34,7 @@ export interface SettingsRules {
 /** Settings that can run: the settings, who has set them, and what their jsonConfig says, its files as absolute paths. */
 export interface CheckedSettings {
   settings: PipelineSettings
-  author: Author
+  authorship: Authorship
   config: PipelineConfig
 }
 
@@ -45,10 +45,11 @@ export interface CheckedSettings {
 export type StoredConfig = { config: PipelineConfig } | { config: null; problem: string }
 
 /** Reads the jsonConfig of stored settings. */
-export function storedConfig({ settings, author }: PipelineRecord, { registry, trust }: SettingsRules): StoredConfig {
+export function storedConfig(record: PipelineRecord, { registry, trust }: SettingsRules): StoredConfig {
+  const { settings } = record
   const { config, problems } = checkPipelineConfig(settings.jsonConfig, registry)
   if (config === null) return { config, problem: describeProblems(problems) }
-  const refusals = trust.refusals(config, registry, author)
+  const refusals = trust.refusals(config, registry, record)
   if (refusals.length > 0) return { config: null, problem: describeProblems(refusals) }
   const placed = withFilesIn(config, registry, trust.files)
   const faults = pathFaults(placed, registry)
@@ -167,7 +168,7 @@ function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: Settin
     )
   }
   if (config === null || problems.length > 0) return { config: null, problems, refusals: [], warnings }
-  const refusals = trust.refusals(config, registry, author)
+  const refusals = trust.refusals(config, registry, trust.authorship(author))
   const faults = refusals.length > 0 ? [] : pathFaults(withFilesIn(config, registry, trust.files), registry)
   if (faults.length > 0) return { config: null, problems: faults, refusals, warnings }
   return { config, problems, refusals, warnings }
@@ -183,7 +184,8 @@ function checked(settings: PipelineSettings, rules: SettingsRules, author: Autho
     const told = answerable(refusals)
     throw new ServiceError('PERMISSION_DENIED', describeProblems(told), { problems: told })
   }
-  return { settings, author, config: withFilesIn(config, rules.registry, rules.trust.files) }
+  const { registry, trust } = rules
+  return { settings, authorship: trust.authorship(author), config: withFilesIn(config, registry, trust.files) }
 }
 
 /** All problems in one line. */

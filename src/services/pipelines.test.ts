@@ -85,7 +85,12 @@ async function open(runs = RUN_LOGS): Promise<void> {
   service = new PipelinesService({
     registry: components,
     runLogs: new RunLogs({ directory: join(directory, 'logs'), runs, bytes: 1 << 20, onLost: lost }),
-    trust: new Trust({ files: join(directory, 'files'), trusted: 'local', isHubServer: () => false }),
+    trust: new Trust({
+      files: join(directory, 'files'),
+      trusted: 'local',
+      isHubServer: () => false,
+      hubId: () => undefined,
+    }),
     node: { id: nodeId },
     store,
     pool,

@@ -195,8 +195,8 @@ export class PipelinesService implements PipelineHost {
     },
     createPipeline: async (request, call) => {
       this.#check(request.nodeId)
-      const { settings, author, config } = settingsOfCreate(request, this, authorOf(call))
-      const record = { id: this.newId(), settings, createdAt: Date.now(), ...(author === undefined ? {} : { author }) }
+      const { settings, authorship, config } = settingsOfCreate(request, this, authorOf(call))
+      const record = { id: this.newId(), settings, createdAt: Date.now(), ...authorship }
       await this.store.pipelines.put(record)
       const pipeline = this.#host(record, [], config).view()
       this.#events.announce({ create: { pipeline } })

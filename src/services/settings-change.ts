@@ -21,7 +21,7 @@ const BESIDE_THE_RUN = [
  * configuration, names of settings. Of no run `cpu` is undefined, and a wanted pin is a change when it differs from the one before.
  */
 export function compareSettings(
-  old: Omit<CheckedSettings, 'author'>,
+  old: Omit<CheckedSettings, 'authorship'>,
   next: CheckedSettings,
   cpu: number | undefined,
   registry: Registry,

@@ -16,12 +16,22 @@ export function authorOf({ transport, identity }: CallContext): Author {
   return transport === 'link' ? (identity ?? '') : undefined
 }
 
+/** What is remembered of who has set a configuration. */
+export interface Authorship {
+  /** Id of the node on which it was set; absent: this one. */
+  readonly author?: string
+  /** Id of the hub that this node was on and that one served then; absent: it served none. */
+  readonly authorHub?: string
+}
+
 export interface TrustOptions {
   /** Where files are that every configuration may name, an absolute path. */
   readonly files: string
   readonly trusted: Trusted
   /** Whether the node with this id serves the hub which this node is on now. */
   isHubServer(nodeId: string): boolean
+  /** Id of the hub that this node is on, as a member or as a server; undefined: it is on none. */
+  hubId(): string | undefined
 }
 
 export class Trust {
@@ -29,17 +39,27 @@ export class Trust {
   readonly files: string
   readonly #trusted: Trusted
   readonly #isHubServer: (nodeId: string) => boolean
+  readonly #hubId: () => string | undefined
 
-  constructor({ files, trusted, isHubServer }: TrustOptions) {
+  constructor({ files, trusted, isHubServer, hubId }: TrustOptions) {
     this.files = files
     this.#trusted = trusted
     this.#isHubServer = isHubServer
+    this.#hubId = hubId
+  }
+
+  /** What is to be remembered of somebody who sets a configuration now. */
+  authorship(author: Author): Authorship {
+    if (author === undefined) return {}
+    const hub = this.#isHubServer(author) ? this.#hubId() : undefined
+    return hub === undefined ? { author } : { author, authorHub: hub }
   }
 
   /** What a checked configuration asks for that its author is not trusted with, each with its place; empty when all is well. */
-  refusals(config: PipelineConfig, registry: Registry, author: Author): Problem[] {
-    if (this.#trusts(author)) return []
-    const setting = `pipelines.trusted: ${author !== undefined && this.#isHubServer(author) ? 'hub' : 'members'}`
+  refusals(config: PipelineConfig, registry: Registry, authorship: Authorship): Problem[] {
+    if (this.#trusts(authorship)) return []
+    const { author } = authorship
+    const setting = `pipelines.trusted: ${this.#isOfHubServer(authorship) ? 'hub' : 'members'}`
     const files = filesOutside(config, registry, this.files).map(({ pointer, name }) => ({
       pointer,
       message:
@@ -51,8 +71,14 @@ export class Trust {
     return [{ pointer: '/engine_config/lifecycle_handler', message }, ...files]
   }
 
-  #trusts(author: Author): boolean {
-    if (author === undefined || this.#trusted === 'members') return true
-    return this.#trusted === 'hub' && author !== '' && this.#isHubServer(author)
+  #trusts(authorship: Authorship): boolean {
+    if (authorship.author === undefined || this.#trusted === 'members') return true
+    return this.#trusted === 'hub' && this.#isOfHubServer(authorship)
+  }
+
+  /** Which of several servers there are a node may not know yet as it starts, or no longer while one is away: it served this hub when it set it. */
+  #isOfHubServer({ author = '', authorHub }: Authorship): boolean {
+    if (author === '') return false
+    return (authorHub !== undefined && authorHub === this.#hubId()) || this.#isHubServer(author)
   }
 }

@@ -17,6 +17,8 @@ export interface PipelineRecord {
   settings: PipelineSettings
   /** Id of the node on which they were set; absent: this one. */
   author?: string
+  /** Id of the hub that that node served then; absent: none that this node was on. */
+  authorHub?: string
   /** Milliseconds since the epoch. */
   createdAt: number
 }

@@ -2,8 +2,12 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writeHubKey } from '../../src/link/hub-key.ts'
+import { newIdentity } from '../../src/link/identity.ts'
 import { type Answer, type RunningNode, settingsOf, temporaryDirectory } from '../api/running-node.ts'
-import { httpCaller, startReal } from './callers.ts'
+import { SharedHubs } from '../harness/shared-hub.ts'
+import { until } from '../harness/waiting.ts'
+import { freeAddress, httpCaller, startReal } from './callers.ts'
 
 const root = temporaryDirectory()
 const outside = join(root, 'outside.csv')
@@ -230,5 +234,35 @@ test('a stored pipeline whose author is trusted no longer does not run after the
     await local.start(own.body.pipeline.id)
   } finally {
     await local.node.close()
+  }
+})
+
+test('what was set from another server of the hub runs after the next start too, at which that one is not known yet', async () => {
+  const shared = new SharedHubs(root)
+  const keyFile = join(root, 'hub.key')
+  writeHubKey(keyFile, newIdentity())
+  const server = async (name: string, http: string) => {
+    const flags = { hub: 'true', 'hub-key-file': keyFile, http, 'hub-address': `http://${http}`, trusted: 'hub' }
+    return await startReal(join(root, name), flags, undefined, { shared: (id, self) => shared.of(id, self) })
+  }
+  const other = await server('other-server', await freeAddress())
+  const http = await freeAddress()
+  let one = await server('one-server', http)
+  try {
+    let created: Answer | undefined
+    await until(
+      async () => {
+        created = await create(other, one, outside)
+        return created.status === 200
+      },
+      () => `the servers have a link with each other: ${JSON.stringify(created)}`,
+    )
+    shared.leave(one.node.id)
+    await one.node.close()
+    one = await server('one-server', http)
+    await one.start(created?.body.pipeline.id)
+  } finally {
+    await one.node.close()
+    await other.node.close()
   }
 })
