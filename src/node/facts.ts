@@ -47,7 +47,7 @@ export function logPipeline(log: FactLog, fact: PipelineFact): void {
     case 'metrics not shared':
       log.error(
         { ...about, file: fact.file, error: fact.error },
-        'metrics of a run are not written to their file: make room on its disk, or let the node write it; told once until it takes them again',
+        'metrics of a run are not written to their file: make room on its disk, let the node write it, and leave it to one run; told once until it takes them again',
       )
       break
   }

@@ -1,5 +1,5 @@
 /** A run's metrics in a file that other programs map into their memory: written at an interval, read at any time. */
-import { close, closeSync, ftruncateSync, openSync, rmSync, write, writeSync } from 'node:fs'
+import { close, closeSync, fstat, ftruncateSync, openSync, rmSync, write, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MetricEntry, type MetricSnapshot, RegionReader } from '../dataplane/engine/metrics.ts'
 import {
@@ -43,7 +43,7 @@ export class MetricsFile {
 
   /**
    * Makes the file, in the place of one that is there: who has that one mapped keeps it as it was left. Throws what the system says, also
-   * where the disk has no room for it. `onError` hears of a write that failed, or a close, once until a write succeeds.
+   * where the disk has no room for it. `onError` hears of a write that failed, or a close, once until a write succeeds, and of a file that has lost its name.
    */
   constructor(config: ShmConfig, onError: (error: Error) => void) {
     this.#config = config
@@ -113,10 +113,23 @@ export class MetricsFile {
       if (snapshot !== undefined) await this.#put(timeOf(snapshot), TIME_AT)
       this.#sequence = (this.#sequence + 1) >>> 0
       await this.#put(wordOf(this.#sequence), SEQUENCE_AT)
+      await this.#requireName()
       this.#isFailing = false
     } catch (error) {
       this.#failed(error as Error)
     }
+  }
+
+  /** Rejects where nobody can open the file any more, for as long as its run is on: after that the name is the next run's. */
+  #requireName(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fstat(this.#descriptor, (error, stats) => {
+        if (error !== null) reject(error)
+        else if (this.#ended !== undefined || stats.nlink > 0) resolve()
+        else
+          reject(new Error('somebody has removed it, or another run has one of that name: the next run makes it again'))
+      })
+    })
   }
 
   /** Never rejects. What a disk elsewhere (NFS) has no room for it may refuse only now: see close(2). */

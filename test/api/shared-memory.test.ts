@@ -188,6 +188,34 @@ test('a file that takes no more values, or not even its end, is told of with its
   expect(readFileSync(path).readUInt32LE(16)).toBe(2)
 })
 
+test('a file that is removed under its run, or has to make room for that of another one, is told of once, the end of a run before the next is not', async () => {
+  const { body } = await create(JSON.stringify(config({ file_path: 'taken.shm', bytes: 65536, interval_ms: 5 })))
+  const { id } = body.pipeline
+  const path = join(directory, 'files', 'taken.shm')
+  const told = () => node.logged.map((line) => JSON.parse(line)).filter((line) => line.file === path)
+  const isOn = () => readFileSync(path).readUInt32LE(16) === 1
+  const again = { name: 'test', defaultLoggingLevel: 'INFO', instructionsTimeout: 5, forceRestart: true }
+  await node.start(id)
+  for (const bytes of [65537, 65538]) {
+    const jsonConfig = JSON.stringify(config({ file_path: 'taken.shm', bytes, interval_ms: 5 }))
+    expect((await node.call('PUT', `/pipelines/${id}`, { ...again, jsonConfig })).status).toBe(200)
+    await until(isOn, 'its file is there')
+  }
+  expect(told()).toEqual([])
+  const { body: other } = await create(body.pipeline.jsonConfig)
+  await node.start(other.pipeline.id)
+  await until(() => told().length > 0, 'the log has it')
+  await until(isOn, 'the file of the other is there')
+  rmSync(path)
+  await until(() => told().length > 1, 'the log has that of the other too')
+  for (const each of [id, other.pipeline.id]) {
+    await node.call('POST', `/pipelines/${each}/stop`)
+    await node.when(each, ({ started }) => !started)
+  }
+  const error = 'somebody has removed it, or another run has one of that name: the next run makes it again'
+  expect(told()).toMatchObject([id, other.pipeline.id].map((pipeline) => ({ pipeline, error })))
+})
+
 const small = join(directory, 'files', 'small')
 mkdirSync(small, { recursive: true })
 const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]).status === 0
