@@ -13,7 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { inScratch, manifest, megabytes, packageDate, root, run } from './steps.js'
@@ -97,7 +97,8 @@ function documentation(top, packages) {
     write(join(directory, `${file}.gz`), zipped(readFileSync(join(root, file))))
   cpSync(join(root, 'docs'), join(directory, 'docs'), {
     recursive: true,
-    filter: (path) => statSync(path).isDirectory() || /\.(md|json)$/.test(path),
+    // Not what the documentation's site keeps and makes beside it.
+    filter: (path) => (statSync(path).isDirectory() ? basename(path) !== '.vitepress' : /\.(md|json)$/.test(path)),
   })
 }
 

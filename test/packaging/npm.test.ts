@@ -68,7 +68,9 @@ describe('the tarball', () => {
     const own = /^(package\.json|LICENSE|README\.md|CHANGELOG\.md|SECURITY\.md|binding\.gyp)$/
     expect(files.filter((path) => !places.test(path) && !own.test(path))).toEqual([])
     const published = files.filter((path) => !path.startsWith('node_modules/'))
-    expect(published.filter((path) => /\.(ts|test\.js|tsbuildinfo|pcap)$|fixture|\/bench\//.test(path))).toEqual([])
+    expect(published.filter((path) => /\/\.|\.(ts|test\.js|tsbuildinfo|pcap)$|fixture|\/bench\//.test(path))).toEqual(
+      [],
+    )
     // By those of the bundle what a component throws names its source.
     const maps = published.filter((path) => path.endsWith('.map'))
     expect(maps.filter((path) => !path.startsWith('dist/thread/'))).toEqual([])
