@@ -119,9 +119,12 @@ const first = native.openDescriptors()
 ip('link', 'delete', 'cable')
 await until('all say that it is gone', () => said('is gone').length === FOLLOWING.length)
 lay()
-await until('what needs no address is bound', () => said('again').includes('local'))
+await until('what needs no address is bound', () => said('again: ').includes('local'))
 address()
+// Once for each time that the interface was made anew.
+const listened = () => log.filter((line) => /^listener: .* again: /.test(line)).length
 await heard('everything is heard after the interface was away')
+await until('the listener listens again', () => listened() === 1)
 
 // Replaced between two looks.
 ip('link', 'delete', 'cable')
@@ -131,8 +134,6 @@ await heard('everything is heard after the interface was replaced')
 
 const later = metric('local_port')
 const held = native.openDescriptors() - first
-// Once for each time that the interface was made anew.
-const listened = () => log.filter((line) => /^listener: .* again: /.test(line)).length
 await until('the listener listens there again', () => listened() === 2)
 const dial = `require('node:net').connect(7007, '${NEAR_LINK}%cable').end('hello')`
 execFileSync('ip', inFar(process.execPath, '-e', dial), { stdio: ['ignore', 'ignore', 'inherit'] })
@@ -144,7 +145,7 @@ console.log(
     end: ended,
     lost,
     gone: said('is gone'),
-    again: said('again'),
+    again: said('again: '),
     ports: SOCKETS.filter((socket) => ports[socket] === later[socket]),
     held,
     descriptors,

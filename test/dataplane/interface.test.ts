@@ -29,6 +29,13 @@ describe.skipIf(!possible)('a socket bound to an interface', () => {
     })
   }, 110_000)
 
+  it('goes by any name of the interface, and follows the way to its peer while that is renamed', () => {
+    expect(said('./renamed-interface.mjs')).toEqual({
+      renamed: ['way: interface cable is called renamed now'],
+      way: '192.0.2.3',
+    })
+  }, 110_000)
+
   it('sends from where the way begins after the interface was made anew, as before, at a port of the system’s choice', () => {
     const both = ['192.0.2.1', '192.0.2.3']
     expect(said('./remade-interface.mjs')).toEqual({ before: both, after: both, samePort: true })

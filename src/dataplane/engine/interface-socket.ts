@@ -62,9 +62,9 @@ export class InterfaceSocket extends RoutedSocket {
     const present = indexNow(name)
     // Nothing is known of it: the next look finds out.
     if (present === undefined) return false
-    const renamed = !this.gone && this.called.isOther(this.index, log)
+    const renamed = !this.gone && this.called.isOther(this.index, present, log)
+    if (renamed) return super.follow(log)
     if (present === 0) {
-      if (renamed) return false
       if (this.gone) return false
       this.gone = true
       this.leave()

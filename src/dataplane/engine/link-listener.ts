@@ -39,9 +39,9 @@ export class LinkListener extends NativeListener {
     const present = indexNow(link)
     // Nothing is known of it: the next look finds out.
     if (present === undefined) return
-    const renamed = !this.gone && this.called.isOther(this.index, log)
+    const renamed = !this.gone && this.called.isOther(this.index, present, log)
+    if (renamed) return
     if (present === 0) {
-      if (renamed) return
       const until = 'nobody can connect until there is one of that name again'
       if (!this.gone) log('WARN', `interface ${link} is gone, on which ${name} is: ${until}`, fields)
       this.gone = true

@@ -1,6 +1,7 @@
 /** Keeping a connected UDP socket at the address from which the machine sends to its peer: the kernel chooses it once, when the socket is connected. */
 #include <errno.h>
 #include <linux/filter.h>
+#include <net/if.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -129,8 +130,17 @@ int reconnect(Udp& socket, uint16_t port) {
 /** Of the machine, not of the way: there was no descriptor, memory or port to find out with. */
 bool isShortage(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS || error == EAGAIN; }
 
+/** The interface that the socket is bound to may have been renamed: by its name others are bound to it, and the socket itself when it is connected anew. */
+void takeName(Udp& socket) {
+  if (socket.interface.empty()) return;
+  char name[IF_NAMESIZE];
+  socklen_t length = sizeof name;
+  if (getsockopt(socket.fd, SOL_SOCKET, SO_BINDTODEVICE, name, &length) == 0 && length > 1) socket.interface = name;
+}
+
 int32_t follow(Udp& socket) {
   if (!socket.follows) return 0;
+  takeName(socket);
   sockaddr_storage own{}, chosen{};
   if (!addressOf(socket.fd, &own)) return -errno;
   // Not connected, and filtered until it is: the last attempt has failed half way.
