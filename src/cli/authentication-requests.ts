@@ -85,22 +85,30 @@ interface AnswerOptions extends Common {
   wait?: number
 }
 
-/** Answers one of the requests that wait, and tells how that went. */
-async function settled(
-  { client, socket, accept }: { client: Client; socket: RequestSocket; accept: boolean },
+interface Answering {
+  client: Client
+  socket: RequestSocket
+  accept: boolean
+}
+
+/** Answers one of the requests that wait; throws why that came to nothing. */
+async function settle(
+  { client, socket, accept }: Answering,
   pending: readonly AuthenticationByRequestRequest[],
   requestId: string,
 ): Promise<Answered> {
-  try {
-    await socket.settle(requestId, accept)
-    const node = pending.find((request) => request.requestId === requestId)?.node
-    if (accept && node !== undefined) await listed(client, socket, node.id)
-    return { requestId, accepted: accept }
-  } catch (error) {
-    if (!(error instanceof Failure || error instanceof PenstockError)) throw error
-    return { requestId, error: error.message }
-  }
+  await socket.settle(requestId, accept)
+  const node = pending.find((request) => request.requestId === requestId)?.node
+  if (accept && node !== undefined) await listed(client, socket, node.id)
+  return { requestId, accepted: accept }
 }
+
+function unanswered(requestId: string, error: unknown): Answered {
+  if (!(error instanceof Failure || error instanceof PenstockError)) throw error
+  return { requestId, error: error.message }
+}
+
+const isNotFound = (error: unknown): boolean => error instanceof PenstockError && error.code === 'NOT_FOUND'
 
 function printAnswered({ requestId, accepted, error }: Answered): void {
   if (error === undefined) print(`${accepted ? 'approved' : 'rejected'} ${requestId}`)
@@ -119,7 +127,10 @@ async function answer(ids: string[], accept: boolean, options: AnswerOptions): P
   const socket = await RequestSocket.open(client)
   const answered: Answered[] = []
   try {
-    for (const requestId of asked) answered.push(await settled({ client, socket, accept }, pending, requestId))
+    for (const requestId of asked) {
+      const outcome = settle({ client, socket, accept }, pending, requestId)
+      answered.push(await outcome.catch((error: unknown) => unanswered(requestId, error)))
+    }
   } finally {
     socket.close()
   }
@@ -131,7 +142,10 @@ async function answer(ids: string[], accept: boolean, options: AnswerOptions): P
   if (answered.some(({ error }) => error !== undefined)) throw new SilentFailure()
 }
 
-/** Lets the nodes join as soon as they ask, for `wait` ms. One that has not asked by then, or whose request failed, makes the command fail. */
+/**
+ * Lets the nodes join as soon as they ask, for `wait` ms. One that has not asked by then, or whose request failed, makes the command fail; one that gave
+ * its request up, or was refused by another operator, may ask again, and one that another let in is in.
+ */
 async function approveOnceAsked(ids: string[], { wait = 0, ...options }: AnswerOptions): Promise<void> {
   if (options.all) throw new UsageFailure('--wait is for nodes that are named: --all would let in whoever asks')
   const wrong = ids.find((id) => !NODE_ID.test(id))
@@ -150,12 +164,20 @@ async function approveOnceAsked(ids: string[], { wait = 0, ...options }: AnswerO
   try {
     for (;;) {
       const { requests: pending } = await client.getPendingAuthenticationRequests()
-      for (const { requestId } of pending.filter(({ node }) => missing.has(node?.id ?? ''))) {
-        const outcome = await settled({ client, socket, accept: true }, pending, requestId)
+      for (const { requestId, node } of pending) {
+        if (node === undefined || !missing.has(node.id)) continue
+        const outcome = await settle({ client, socket, accept: true }, pending, requestId).catch((error: unknown) =>
+          isNotFound(error) ? undefined : unanswered(requestId, error),
+        )
+        if (outcome === undefined) continue
+        missing.delete(node.id)
         answered.push(outcome)
         if (options.output !== 'json') printAnswered(outcome)
       }
-      for (const { node } of pending) missing.delete(node?.id ?? '')
+      // Somebody else may have approved it since.
+      for (const { id } of (await client.getNodes()).nodes) {
+        if (missing.delete(id) && options.output !== 'json') print(`node ${id} is on the hub: another has approved it`)
+      }
       if (missing.size === 0 || over.aborted) break
       await pause(LOOKED_AT_MS, over)
     }

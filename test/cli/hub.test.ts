@@ -1,5 +1,7 @@
 /** The commands around a hub, as an operator types them: joining, approving, listing, changing, leaving, tokens. */
 import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
@@ -66,6 +68,17 @@ async function pending(...nodes: RunningNode[]): Promise<Request[]> {
     return JSON.stringify(requests.map(({ node }) => node.id).sort()) === JSON.stringify(wanted)
   }, 'these nodes, no others, ask to join')
   return requests
+}
+
+interface Deferred {
+  promise: Promise<void>
+  resolve: () => void
+}
+
+function deferred(): Deferred {
+  let resolve = () => {}
+  const promise = new Promise<void>((settle) => (resolve = settle))
+  return { promise, resolve }
 }
 
 /** Gives the next line of standard output that matches. */
@@ -208,6 +221,59 @@ describe('answering', () => {
     expect((await pending(west))[0]).toMatchObject({ requestId: request!.requestId })
     await at(hub, 'authentication-requests', 'reject', request!.requestId)
     expect((await other).code).toBe(1)
+    expect(await at(east, 'disconnect')).toMatchObject({ code: 0 })
+  })
+
+  it('of a node that is awaited, and whose request is answered by somebody else meanwhile: it may ask again, and may be in', async () => {
+    // Between the operator who waits and the hub: it holds up a look at who asks, on its way there and back.
+    const looks = (['reject', 'approve'] as const).map((answer) => {
+      const [asked, forward, came, deliver] = Array.from({ length: 4 }, deferred) as [
+        Deferred,
+        Deferred,
+        Deferred,
+        Deferred,
+      ]
+      return { answer, asked, forward, came, deliver }
+    })
+    const held = [...looks]
+    const proxy = createServer((client) => {
+      const server = connect(Number(new URL(hub.url).port), '127.0.0.1')
+      let look: (typeof looks)[number] | undefined
+      client.on('data', (chunk) => {
+        look = chunk.includes('GET /v1/hub-server/authentication-requests ') ? held.shift() : undefined
+        look?.asked.resolve()
+        if (look === undefined) server.write(chunk)
+        else void look.forward.promise.then(() => server.write(chunk))
+      })
+      server.on('data', (chunk) => {
+        look?.came.resolve()
+        if (look === undefined) client.write(chunk)
+        else void look.deliver.promise.then(() => client.write(chunk))
+      })
+      client.on('error', () => {}).on('close', () => server.destroy())
+      server
+        .on('error', () => {})
+        .on('close', () => void Promise.resolve(look?.deliver.promise).then(() => client.end()))
+    })
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const waiting = penstock(['authentication-requests', 'approve', east.id, '--wait', '5min', '--url', url])
+    try {
+      for (const { answer, asked, forward, came, deliver } of looks) {
+        await asked.promise
+        const asking = ask(east)
+        const [request] = await pending(east)
+        forward.resolve()
+        await came.promise
+        expect(await at(hub, 'authentication-requests', answer, request!.requestId)).toMatchObject({ code: 0 })
+        expect((await asking).code).toBe(answer === 'approve' ? 0 : 1)
+        deliver.resolve()
+      }
+      const stdout = `node ${east.id} is on the hub: another has approved it\n`
+      expect(await waiting).toMatchObject({ code: 0, stdout, stderr: '' })
+    } finally {
+      proxy.close()
+    }
     expect(await at(east, 'disconnect')).toMatchObject({ code: 0 })
   })
 
