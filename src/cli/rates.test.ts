@@ -38,6 +38,18 @@ test('what comes after a pause, in which nothing was published, has come in the 
   expect(meter.read(60_000).total.consumed).toBeCloseTo(500 / 0.995)
 })
 
+test('what was published as it was read last, and is read a moment later, is no infinite rate: the next reading makes up for it', () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { taken: consumed('Packets taken.') })
+  const region = createRegion(layout)
+  const writer = new RegionWriter(region)
+  const meter = new RatesReader(region, 1000)
+  expect(meter.read(2000).total.consumed).toBe(0)
+  writer.publish(Float64Array.of(100), 1999.9e6)
+  expect(meter.read(2001).total.consumed).toBe(0)
+  expect(meter.read(3000).total.consumed).toBe(100)
+})
+
 test('what passes a port is told by the fields of its counters, whatever their descriptions say', () => {
   const layout = new MetricLayout()
   const common = { path: 'relay', kind: 'counter', integer: true, description: 'Reworded.' } as const

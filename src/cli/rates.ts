@@ -57,8 +57,8 @@ export class RatesReader {
   }
 
   /**
-   * Rates since the last call; `now` as for the constructor. When the numbers cannot be read whole, those of the last call again; the next one
-   * makes up for it.
+   * Rates since the last call; `now` as for the constructor. When the numbers cannot be read whole, or no time has passed, those of the last call again; the
+   * next one makes up for it.
    */
   read(now: number): Rates {
     const snapshot = this.reader.snapshot()
@@ -67,6 +67,7 @@ export class RatesReader {
     const values = snapshot?.values ?? before
     const time = snapshot === undefined ? this.beforeTime : Math.max(this.beforeTime, timeOf(snapshot, now))
     const elapsed = (time - this.beforeTime) / 1000
+    if (elapsed === 0 && this.last !== undefined) return this.last
     this.before = values
     this.beforeTime = time
     const total = Object.fromEntries(ROLES.map((role) => [role, 0])) as Record<PacketRole, number>
