@@ -281,6 +281,8 @@ export class Exchange {
         const before = length
         length += chunk.byteLength
         if (length > most) {
+          // The rest may take its time.
+          bytes = NO_BYTES
           this.#refuseBody(most)
           resolve(undefined)
           return

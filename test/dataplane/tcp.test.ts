@@ -175,7 +175,7 @@ s.send(b"end")
 back=b""
 while not back.endswith(b"end"): back+=s.recv(100)
 print(back.decode())`
-    const { stdout } = await promisify(execFile)('python3', ['-c', text])
+    const { stdout } = await promisify(execFile)('python3', ['-c', text], { timeout: 20_000 })
     expect(stdout.trim()).toBe('ab1ab2ab3end')
     await balanced(run, echo())
   })
