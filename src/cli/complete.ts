@@ -4,17 +4,17 @@ import type { Command } from 'commander'
 import { pipelinesOf } from './all-nodes.ts'
 import { pause } from './options.ts'
 import { findPipeline, type TargetOptions, targetOf } from './target.ts'
-import { print } from './terminal.ts'
+import { named, print } from './terminal.ts'
 
 /** A node that has not answered by then, ms, is not waited for: somebody sits before the prompt. */
 const PATIENCE_MS = 1_000
 
 type Kind = 'pipeline' | 'run' | 'pipeline or run' | 'node' | 'component' | 'metric' | 'variable' | 'token'
 
-/** What the arguments of a command are; the last stands for all that follow too. */
-const ARGUMENTS: Readonly<Record<string, readonly Kind[]>> = {
+/** What the arguments of a command are; the last stands for all that follow too. `undefined`: what no node knows. */
+const ARGUMENTS: Readonly<Record<string, readonly (Kind | undefined)[]>> = {
   'pipelines get': ['pipeline'],
-  'pipelines update': ['pipeline'],
+  'pipelines update': ['pipeline', undefined],
   'pipelines set': ['pipeline', 'variable'],
   'pipelines delete': ['pipeline'],
   'pipelines start': ['pipeline'],
@@ -37,19 +37,6 @@ const OPTIONS: Readonly<Record<string, Kind>> = {
 
 /** The command paths and the options after which the node is asked. */
 export const ASKING = { paths: Object.keys(ARGUMENTS), options: Object.keys(OPTIONS) }
-
-/** bash takes words apart at `:` and `=`: an address comes in five pieces. */
-function joined(words: readonly string[]): string[] {
-  const result: string[] = []
-  let isOpen = false
-  for (const word of words) {
-    const isBreak = word === ':' || word === '=' || word === '://'
-    if (result.length > 0 && (isBreak || isOpen)) result.push(`${result.pop()}${word}`)
-    else result.push(word)
-    isOpen = isBreak
-  }
-  return result
-}
 
 /** Names of a kind; `given`: the pipeline that the command line names already. */
 async function namesOf(kind: Kind, client: Client, node: string, given: string | undefined): Promise<string[]> {
@@ -81,7 +68,7 @@ function commandOf(program: Command, words: readonly string[]): { command: Comma
 
 /** Names that may follow `words`, those after `penstock`; none where the node has nothing to say. */
 async function following(program: Command, words: readonly string[]): Promise<string[]> {
-  const { command, path, rest } = commandOf(program, joined(words))
+  const { command, path, rest } = commandOf(program, words)
   const option = OPTIONS[rest.at(-1) ?? '']
   command.configureOutput({ writeErr: () => undefined })
   const { operands } = command.parseOptions(option === undefined ? rest : rest.slice(0, -1))
@@ -95,8 +82,8 @@ async function following(program: Command, words: readonly string[]): Promise<st
   if (Array.isArray(options.node)) delete options.node
   const { client, node } = await targetOf(options)
   const names = await namesOf(kind, client, node, kinds.length > 0 ? operands[0] : undefined)
-  // A name of several lines cannot be told apart from several names.
-  return [...new Set(names)].filter((name) => !/[\n\r]/.test(name)).sort()
+  // One with control characters would be told otherwise than it is, or as several.
+  return [...new Set(names)].filter((name) => named(name) === name).sort()
 }
 
 export function addComplete(program: Command): void {

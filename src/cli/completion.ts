@@ -27,8 +27,10 @@ function wordsOf(command: Command, path: string): Words[] {
   return [own, ...command.commands.flatMap((each) => wordsOf(each, path ? `${path} ${each.name()}` : each.name()))]
 }
 
-const FILES =
-  'run|simulate|validate|"pipelines create"|"pipelines update"|"pipelines validate"|"pipelines apply"|up|"config check"'
+const FILES = [
+  'run|simulate|validate|"pipelines create"|"pipelines update"|"pipelines validate"|"pipelines apply"|up|"config check"',
+  'doctor|"hub export"|"hub import"|"hub key create"|"hub key show"|"hub key adopt"',
+].join('|')
 
 const USUAL_FORMATS = 'table json yaml'
 
@@ -82,37 +84,101 @@ const bash = (
   program: Command,
 ): string => `# penstock completion for bash; load it with: source <(penstock completion bash)
 ${lookup(program)}
+# Puts into \`words\` what is typed up to the cursor: bash takes a word apart where COMP_WORDBREAKS says, as at : and =.
+_penstock_words() {
+  local line="\${COMP_LINE:0:COMP_POINT}" rest part
+  words=()
+  for part in "\${COMP_WORDS[@]:0:COMP_CWORD}" ""; do
+    rest="\${line#"\${line%%[![:space:]]*}"}"
+    if [[ -z "$part" ]]; then part="$rest"; fi
+    if [[ "$rest" == "$line" && \${#words[@]} -gt 0 ]]; then words[-1]+="$part"; else words+=("$part"); fi
+    line="\${rest#"$part"}"
+  done
+}
+# Puts into \`plain\` what the shell makes of the word $1, into \`open\` the quote that is not closed yet, into \`kept\` the length of what the
+# shell leaves in place of \`plain\`: it completes what follows the last character of COMP_WORDBREAKS.
+_penstock_plain() {
+  local word="$1" char next
+  plain="" open="" kept=0
+  while [[ -n "$word" ]]; do
+    char="\${word:0:1}" word="\${word:1}" next="\${word:0:1}"
+    case "$open$char" in
+      \\"\\"|\\'\\') open="" ;;
+      \\"|\\') open="$char" ;;
+      \\\\) plain+="$next" word="\${word:1}" ;;
+      \\"\\\\) if [[ "$next" == [\\"\\\\\\$\\\`] ]]; then plain+="$next" word="\${word:1}"; else plain+="$char"; fi ;;
+      *)
+        plain+="$char"
+        if [[ -z "$open" && "$COMP_WORDBREAKS" == *"$char"* ]]; then kept=\${#plain}; fi ;;
+    esac
+  done
+}
+# Offers a name, written as the quote that is open asks.
+_penstock_offer() {
+  local name="$1" char
+  case "$open" in
+    \\') if [[ "$name" == *\\'* ]]; then return; fi ;;
+    \\") for char in \\\\ \\" \\$ \\\`; do name="\${name//"$char"/"\\\\$char"}"; done ;;
+    *) printf -v name %q "$name" ;;
+  esac
+  COMPREPLY+=("$name")
+}
 _penstock() {
-  local candidates="" files="" asks="" formats="" name
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
-  _penstock_candidates "\${COMP_WORDS[@]:0:COMP_CWORD}"
+  local candidates="" files="" asks="" formats="" plain open kept name previous="" given=() words
+  _penstock_words
+  for name in "\${words[@]:0:\${#words[@]}-1}"; do
+    _penstock_plain "$name"
+    given+=("$plain") previous="$plain"
+  done
+  _penstock_plain "\${words[-1]}"
+  if [[ "$plain" == --*=* ]]; then
+    previous="\${plain%%=*}" plain="\${plain#*=}"
+    given+=("$previous")
+    kept=$(( kept > \${#previous} ? kept - \${#previous} - 1 : 0 ))
+  fi
+  _penstock_candidates "\${given[@]}"
   case "$previous" in
     ${optionCases()}
   esac
-  COMPREPLY=($(compgen -W "$candidates" -- "$current"))
-  if [[ -n "$files" && "$current" != -* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
-  if [[ -n "$asks" && "$current" != -* ]]; then
+  COMPREPLY=()
+  if [[ -n "$asks" && "$plain" != -* ]]; then
     while IFS= read -r name; do
-      [[ "$name" == "$current"* ]] && COMPREPLY+=("$(printf %q "$name")")
-    done < <(penstock complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+      files=""
+      if [[ "$name" == "$plain"* ]]; then _penstock_offer "\${name:kept}"; fi
+    done < <(penstock complete -- "\${given[@]:1}" 2>/dev/null)
+  fi
+  while IFS= read -r name; do COMPREPLY+=("\${name:kept}"); done < <(compgen -W "$candidates" -- "$plain")
+  if [[ -n "$files" && "$plain" != -* ]]; then
+    # What is a file's name is quoted by the shell, and a directory gets its slash.
+    compopt -o filenames 2>/dev/null
+    while IFS= read -r name; do COMPREPLY+=("\${name:kept}"); done < <(compgen -f -- "$plain")
   fi
 }
-complete -o filenames -F _penstock penstock`
+complete -F _penstock penstock`
 
 const zsh = (program: Command): string => `#compdef penstock
 # penstock completion for zsh; load it with: source <(penstock completion zsh), or name it _penstock in a directory of $fpath
 ${lookup(program)}
 _penstock() {
-  local candidates="" files="" asks="" formats=""
-  _penstock_candidates "\${(@)words[1,CURRENT-1]}"
-  case "\${words[CURRENT-1]}" in
+  local candidates="" files="" asks="" formats="" previous
+  local -a given names
+  given=("\${(@Q)words[1,CURRENT-1]}")
+  if [[ "\${words[CURRENT]}" == --*=* ]]; then
+    given+=("\${words[CURRENT]%%=*}")
+    compset -P 1 '*='
+  fi
+  previous="\${given[-1]}"
+  _penstock_candidates "\${(@)given}"
+  case "$previous" in
     ${optionCases()}
   esac
-  compadd -- \${=candidates}
-  [[ -n "$files" ]] && _files
-  if [[ -n "$asks" && "\${words[CURRENT]}" != -* ]]; then
-    compadd -- "\${(@f)$(penstock complete -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)}"
+  if [[ -n "$asks" && "$PREFIX" != -* ]]; then
+    names=("\${(@f)$(penstock complete -- "\${(@)given[2,-1]}" 2>/dev/null)}")
+    names=(\${names:#})
+    if (( $#names > 0 )); then files=""; compadd -a names; fi
   fi
+  compadd -- \${=candidates}
+  if [[ -n "$files" ]]; then _files; fi
 }
 if [[ "\${funcstack[1]}" == _penstock ]]; then _penstock "$@"; else compdef _penstock penstock; fi`
 
