@@ -3,9 +3,9 @@
 /** Controls, marks that take no place or turn the direction of writing, separators of lines; what joins emoji, and letters of some scripts, is seen. */
 const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** `text` with those written as JSON writes them (`\u001b`), so that JSON stays the JSON it was; those in `kept` stay. */
-export function writtenOut(text: string, kept = ''): string {
-  return text.replace(UNSEEN, (character) => (kept.includes(character) ? character : written(character)))
+/** `text` with those written as JSON writes them (`\u001b`), so that JSON stays the JSON it was, or as `write` does; those in `kept` stay. */
+export function writtenOut(text: string, kept = '', write = written): string {
+  return text.replace(UNSEEN, (character) => (kept.includes(character) ? character : write(character)))
 }
 
 function written(character: string): string {

@@ -23,6 +23,20 @@ test.each(['=', '<<'])('%s is quoted: readers of YAML 1.1 take it for part of a 
   expect(yamlOf([text])).toBe(`- "${text}"\n`)
 })
 
+test.each([
+  '\u202eabc',
+  'soft\u00adhyphen',
+  'a\u2028b',
+  '\ufeffx',
+  'c1 \u009b31m',
+  'a flag \u{1f3f4}\u{e0067}\u{e007f}',
+])('of %j what is not seen is escaped, and read as it was', (text) => {
+  const value = { [text]: `${text}\nand more` }
+  const written = yamlOf(value)
+  expect(written).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}]/u)
+  expect(parse(written)).toEqual(value)
+})
+
 test('what needs no quotes has none', () => {
   expect(yamlOf({ name: 'edge', rack: 4, long: 'word '.repeat(40).trim() })).toBe(
     `name: edge\nrack: 4\nlong: ${'word '.repeat(40).trim()}\n`,
