@@ -58,7 +58,7 @@ function commandOf(program: Command, words: readonly string[]): { command: Comma
   let [command, at] = [program, 0]
   const path: string[] = []
   for (; at < words.length; at++) {
-    const next = command.commands.find((each) => each.name() === words[at])
+    const next = command.commands.find((each) => each.name() === words[at] || each.aliases().includes(words[at]!))
     if (next === undefined) break
     command = next
     path.push(next.name())

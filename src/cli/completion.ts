@@ -52,6 +52,15 @@ const optionCases =
     --write|--ca|--token-file|--data-dir) candidates=""; files=yes; asks="" ;;
     ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;`
 
+/** What stands for another path: `pipelines show` for `pipelines get`, for the `case` of a script. */
+function aliasCases(command: Command, path = ''): string[] {
+  return command.commands.flatMap((each) => {
+    const before = path ? `${path} ` : ''
+    const own = each.aliases().map((alias) => `      "${before}${alias}") path="${before}${each.name()}" ;;`)
+    return [...own, ...aliasCases(each, `${before}${each.name()}`)]
+  })
+}
+
 /** Finds the command path typed so far, then what can follow it; `$1` is the word being typed. */
 function lookup(program: Command): string {
   const cases = wordsOf(program, '').map(({ path, words }) => `    "${path}") candidates="${words.join(' ')}" ;;`)
@@ -62,6 +71,7 @@ function lookup(program: Command): string {
   for word in "$@"; do
     case "\${path:+$path }$word" in
       ${paths.filter((path) => path !== '""').join('|')}) path="\${path:+$path }$word" ;;
+${aliasCases(program).join('\n')}
     esac
   done
   case "$path" in

@@ -117,7 +117,7 @@ describe('completion in bash', { timeout: 60_000 }, () => {
       'penstock hub key show my': ['hub', 'key', 'show', 'my config.json'],
       'penstock pipelines get lo': ['pipelines', 'get', 'logs'],
       'penstock pipelines get "up ': ['pipelines', 'get', 'up town'],
-      'penstock pipelines get east:': ['pipelines', 'get', 'east:1'],
+      'penstock pipelines show east:': ['pipelines', 'show', 'east:1'],
       'penstock pipelines get a': ['pipelines', 'get', 'a "quoted" $name'],
       'penstock pipelines get "a': ['pipelines', 'get', 'a "quoted" $name'],
       'penstock pipelines get re': ['pipelines', 'get', 're'],
