@@ -5,6 +5,7 @@ import { PenstockError } from '@penstock/client'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { metadataText } from './node-details.ts'
+import { interruption } from './options.ts'
 import { RequestSocket } from './request-socket.ts'
 import { LiveRegion, named, paint, table } from './terminal.ts'
 
@@ -120,11 +121,12 @@ export class RequestList {
 const nameOf = ({ requestId, node }: AuthenticationByRequestRequest): string =>
   node === undefined ? `request ${requestId}` : `${named(node.name)} ${node.id}`
 
-/** Runs the screen on standard input and output, both terminals, until q or Ctrl-C; throws when the stream breaks. */
+/** Runs the screen on standard input and output, both terminals, until q, Ctrl-C or a signal; throws when the stream breaks. */
 export async function answerRequests(client: Client): Promise<void> {
   const list = new RequestList()
   const live = new LiveRegion()
   const draw = () => live.draw(list.text(client.connection.url, live.room))
+  const stop = interruption()
   const socket = await RequestSocket.open(client)
   // After the socket is open, so that nothing falls between the list and the stream.
   const { requests } = await client.getPendingAuthenticationRequests()
@@ -137,6 +139,8 @@ export async function answerRequests(client: Client): Promise<void> {
   let onKey: ((text: string | undefined, key: Key) => void) | undefined
   try {
     await new Promise<void>((resolve, reject) => {
+      stop.addEventListener('abort', () => resolve())
+      if (stop.aborted) resolve()
       comparing = setInterval(() => compare(client, list).then(draw, reject), COMPARE_MS)
       onKey = (_, key) => {
         if (key.name === 'q' || (key.ctrl === true && (key.name === 'c' || key.name === 'd'))) resolve()

@@ -327,6 +327,13 @@ describe('answering', () => {
     expect(await json(west, 'status')).toMatchObject({ state: 'CONNECTED', hub: hub.id, nodes: 2, nodesOnline: 2 })
   })
 
+  it('ends at SIGHUP from elsewhere too, so that the terminal is as it was', async () => {
+    const terminal = new PseudoTerminal(['authentication-requests', '--url', hub.url], {})
+    await terminal.see(/q quits/)
+    terminal.signal('SIGHUP')
+    expect(await terminal.code()).toBe(0)
+  })
+
   it('by key: Ctrl-C ends it, and it says when the node goes away', async () => {
     const terminal = new PseudoTerminal(['authentication-requests', '--url', hub.url], {})
     await terminal.see(/q quits/)

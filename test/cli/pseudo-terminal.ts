@@ -1,6 +1,7 @@
 /** Types at the real command line in a pseudo-terminal, and reads what it shows. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../../src/package-root.ts'
 
@@ -37,6 +38,12 @@ export class PseudoTerminal {
   /** For who must end it. */
   get process(): ChildProcess {
     return this.#child
+  }
+
+  /** Sends the command a signal, as kill(1) would from elsewhere: the terminal stays. */
+  signal(name: NodeJS.Signals): void {
+    const { pid } = this.#child
+    process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), name)
   }
 
   type(text: string): void {
