@@ -126,12 +126,13 @@ export async function answerRequests(client: Client): Promise<void> {
   const list = new RequestList()
   const live = new LiveRegion()
   const draw = () => live.draw(list.text(client.connection.url, live.room))
-  const stop = interruption()
   const socket = await RequestSocket.open(client)
   // After the socket is open, so that nothing falls between the list and the stream.
   const { requests } = await client.getPendingAuthenticationRequests()
   for (const request of requests) list.add(request, performance.now())
   const { stdin } = process
+  // Before, signals end the process at once, whatever the node does.
+  const stop = interruption()
   emitKeypressEvents(stdin)
   stdin.setRawMode(true)
   draw()
