@@ -169,6 +169,27 @@ describe('sessions', () => {
     bench.stop()
   })
 
+  it('do not recover again what passed before they gave way, or before there was a place for them', () => {
+    const bench = decoder({ max_sessions: 1 })
+    const block = (encoder: number, n: number) => wireOf(encoder, 9, [3, 16]).slice(n * 19, n * 19 + 19)
+    const tags = () => bytesOut(bench).map(tagOf)
+    bench.send('in', block(0, 0).slice(0, 3))
+    bench.send('in', block(1, 0))
+    expect(tags()).toEqual([0, 1, 2, 1000, 1001, 1002])
+    // With the eighth repair it takes the place of the other one; those that follow would give its sources once more.
+    bench.send('in', block(0, 0).slice(3))
+    expect(tags()).toEqual([])
+    bench.send('in', [...block(1, 1), block(0, 1)[0]])
+    expect(tags()).toEqual([1003, 1004, 1005, 3])
+    bench.reconfigure({ dec: { reed_solomon_decoder: { input: 'in', output: 'out', max_sessions: 2 } } })
+    bench.send('in', block(0, 1).slice(1))
+    expect(tags()).toEqual([4, 5])
+    // The next block is followed from its beginning.
+    bench.send('in', block(0, 2).slice(3))
+    expect(tags()).toEqual([6, 7, 8])
+    bench.stop()
+  })
+
   it('keep no more than a quarter of the slots of the run, however many leave blocks unfinished', () => {
     const bench = decoder()
     const quarter = bench.packets.slots / 4

@@ -147,8 +147,11 @@ export class BlockSessions {
     // A leap is believed of sources only: repairs far off would let blocks be given up that are still on their way.
     if (same?.sourced && !isSource) return behind ? LATE : UNFOLLOWED
     const free = this.free()
-    // What a session sends from behind its own window may have been here before.
-    if (free) return this.open(free, session, k, r, block, behind ? block : undefined, same !== null)
+    if (free) {
+      // What a session sends from behind its own window may have been here before.
+      const doubtful = behind ? block : this.passedUntil(session, k, r)
+      return this.open(free, session, k, r, block, doubtful, same !== null)
+    }
     const newcomer = this.newcomer(session, k, r)
     newcomer.last = this.count
     if (isSource) {
@@ -169,7 +172,8 @@ export class BlockSessions {
     if (leaps) this.leap(silent, oldest, 0)
     else this.leave(silent)
     newcomer.last = 0
-    const window = this.open(silent, session, k, r, block, sourced ? newest : undefined, same !== null && !leaps)
+    // Where only repairs have come the sources may have passed before: the session has been followed, and gave way since.
+    const window = this.open(silent, session, k, r, block, sourced ? newest : block, same !== null && !leaps)
     window.start = oldest
     return window
   }
@@ -221,6 +225,16 @@ export class BlockSessions {
     chosen.packets = 0
     chosen.sourced = false
     return chosen
+  }
+
+  /** The newest block of which sources passed while there was no place for the session, which has one now; undefined where none is known. */
+  private passedUntil(session: number, k: number, r: number): number | undefined {
+    for (const newcomer of this.newcomers) {
+      if (newcomer.last === 0 || newcomer.session !== session || newcomer.k !== k || newcomer.r !== r) continue
+      newcomer.last = 0
+      return newcomer.sourced ? newcomer.newest : undefined
+    }
+    return undefined
   }
 
   /** Forgets every session. */
