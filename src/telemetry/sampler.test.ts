@@ -169,7 +169,8 @@ test('one that is always taken is taken without listeners, and serves who comes 
   expect([reads, vi.getTimerCount()]).toEqual([4, 0])
 })
 
-test('KPIs are evaluated at the time at which the numbers were published, of a run that publishes', () => {
+/** A run's numbers, and who samples a KPI that is the rate of its one counter. */
+function rateOfPackets(): { writer: RegionWriter; sampler: Sampler } {
   const layout = new MetricLayout()
   layout.declare('sink', { packets: counter('Packets taken', 'packets') })
   const region = createRegion(layout)
@@ -179,6 +180,11 @@ test('KPIs are evaluated at the time at which the numbers were published, of a r
     metrics: [{ id: 'rate', label: '', description: '', value: { expression: 'rate({sink/packets})' } }],
   }
   const sampler = new Sampler(region, { kpis })
+  return { writer, sampler }
+}
+
+test('KPIs are evaluated at the time at which the numbers were published, of a run that publishes', () => {
+  const { writer, sampler } = rateOfPackets()
   const sampleAt = (now: number, packets: number, published: number) => {
     writer.publish(Float64Array.of(packets), published * 1e6)
     return sampler.read(now).sample().kpis[0]?.value?.value
@@ -191,15 +197,7 @@ test('KPIs are evaluated at the time at which the numbers were published, of a r
 })
 
 test('KPIs of the last sample of a run are of when it ended, however long after that it is taken', () => {
-  const layout = new MetricLayout()
-  layout.declare('sink', { packets: counter('Packets taken', 'packets') })
-  const region = createRegion(layout)
-  const writer = new RegionWriter(region)
-  const kpis = {
-    variables: {},
-    metrics: [{ id: 'rate', label: '', description: '', value: { expression: 'rate({sink/packets})' } }],
-  }
-  const sampler = new Sampler(region, { kpis })
+  const { writer, sampler } = rateOfPackets()
   writer.publish(Float64Array.of(100), 1_000_000e6)
   sampler.read(1_000_000)
   writer.publish(Float64Array.of(150), 1_000_500e6)
