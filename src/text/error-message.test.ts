@@ -31,6 +31,15 @@ test('every error of Linux that a file, a socket or a lock gives has a name', ()
 })
 
 test('what is no error of the system', () => {
+  const code = 'ERR__ERROR_FORMAT_CONTEXT_MAP_REPEAT'
+  const others = [
+    Object.assign(new Error('Decompression failed'), { code, errno: -constants.errno.ENOEXEC }),
+    Object.assign(new Error('its name is undefined'), { errno: -constants.errno.EDQUOT }),
+  ]
+  expect(others.map((error) => [codeOf(error), messageOf(error)])).toEqual([
+    [code, 'Decompression failed'],
+    [undefined, 'its name is undefined'],
+  ])
   expect([codeOf(new Error('a')), messageOf(new Error('a')), codeOf('b'), messageOf('b')]).toEqual([
     undefined,
     'a',

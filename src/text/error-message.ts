@@ -30,8 +30,9 @@ export function named(error: Error, text: string): string {
 }
 
 function unnamedOf(error: NodeJS.ErrnoException): readonly [name: string, words: string] | undefined {
-  const found = unnamed(-(error.errno ?? 0))
-  return found?.[0] === error.code ? undefined : found
+  const { code, errno = 0 } = error
+  // Those of libraries have numbers of their own (zlib, Brotli), beside codes of their own.
+  return code === `Unknown system error ${errno}` ? unnamed(-errno) : undefined
 }
 
 /** Name and words of an error of the system's that Node.js has none for, by its number. */
