@@ -31,17 +31,18 @@ export class InterfaceName {
   }
 
   /**
-   * Whether the interface `index` is there under another name, where `present` is the number of the one that has the name now, 0 if none has. The log says when
-   * it is renamed, and when it has its name again.
+   * Whether the interface `index` is there under another name, where `present` is the number of the one that has the name now, 0 if none has; undefined as for
+   * `indexNow`. The log says when it is renamed, and when it has its name again.
    */
-  isOther(index: number, present: number, log: Log): boolean {
+  isOther(index: number, present: number, log: Log): boolean | undefined {
     const { name } = this
     if (index !== this.index) this.called = name
     this.index = index
     // Of another that has the name the log says more.
     if (present !== 0 && present !== index) return false
     // An interface may have several names (ip-link(8), altname); the kernel tells the first.
-    const now = present === index ? name : (nameNow(index) ?? this.called)
+    const now = present === index ? name : nameNow(index)
+    if (now === undefined) return undefined
     if (now === '') return false
     if (now !== this.called) {
       const renamed = `interface ${this.called} is called ${now}`

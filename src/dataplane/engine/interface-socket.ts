@@ -60,9 +60,9 @@ export class InterfaceSocket extends RoutedSocket {
     const { interface: name } = this
     const { interface: boundTo, multicastGroup } = this.options
     const present = indexNow(name)
+    const renamed = present !== undefined && !this.gone && this.called.isOther(this.index, present, log)
     // Nothing is known of it: the next look finds out.
-    if (present === undefined) return false
-    const renamed = !this.gone && this.called.isOther(this.index, present, log)
+    if (present === undefined || renamed === undefined) return false
     if (renamed) return super.follow(log)
     if (present === 0) {
       if (this.gone) return false

@@ -37,10 +37,9 @@ export class LinkListener extends NativeListener {
     const { interface: link, name } = this
     const fields = { address: name, interface: link }
     const present = indexNow(link)
-    // Nothing is known of it: the next look finds out.
-    if (present === undefined) return
-    const renamed = !this.gone && this.called.isOther(this.index, present, log)
-    if (renamed) return
+    const renamed = present !== undefined && !this.gone && this.called.isOther(this.index, present, log)
+    // It is there under another name; or nothing is known of it, and the next look finds out.
+    if (present === undefined || renamed !== false) return
     if (present === 0) {
       const until = 'nobody can connect until there is one of that name again'
       if (!this.gone) log('WARN', `interface ${link} is gone, on which ${name} is: ${until}`, fields)
