@@ -1,22 +1,26 @@
 /** What the commands of a run are told to have come to. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { until } from '../../test/harness/waiting.ts'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { RunCommands } from './run-commands.ts'
 
 const TIMEOUT_MS = 200
 
-test('a command that was over in time went well, also where this thread learns of it after its timeout', async () => {
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+test('a command that was over in time went well, with what it has left in the background, also where this thread learns of it after its timeout', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
-  const command = { cmd: 'echo $PPID > shell', timeout: TIMEOUT_MS, policy: 'STOP_ON_ERROR' } as const
+  const cmd = 'sleep 100 > left.log 2>&1 & echo $! > left; echo $PPID > shell; until [ -e go ]; do sleep 0.01; done'
+  const command = { cmd, timeout: TIMEOUT_MS, policy: 'STOP_ON_ERROR' } as const
   const handler = { on_setup: [], pre_start: [command], post_start: [], pre_stop: [], post_stop: [] }
   const lines: LogLine[] = []
   const log = (line: LogLine) => lines.push(line)
   const commands = new RunCommands({ handler, runId: 'r', pipelineId: 'p', directory, log })
-  const ended = commands.run('pre_start', new AbortController().signal)
   const read = (path: string) => {
     try {
       return readFileSync(path, 'utf8')
@@ -24,14 +28,21 @@ test('a command that was over in time went well, also where this thread learns o
       return ''
     }
   }
-  const shell = () => read(join(directory, 'shell')).trim()
-  await Promise.race([ended, until(() => shell() !== '')])
+  const written = (name: string) => read(join(directory, name)).trim()
+  const isOver = (pid: string) => !/^\d+ \(.*\) [^Z]/.test(read(`/proc/${pid}/stat`))
+  // Its time does not pass by itself.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const ended = commands.run('pre_start', new AbortController().signal)
+  while (written('shell') === '') await new Promise<void>((resolve) => setImmediate(resolve))
   // Stands still until the command is over and its time has passed.
+  writeFileSync(join(directory, 'go'), '')
   const cell = new Int32Array(new SharedArrayBuffer(4))
-  const isOver = () => !/^\d+ \(.*\) [^Z]/.test(read(`/proc/${shell()}/stat`))
-  while (!isOver()) Atomics.wait(cell, 0, 0, 10)
-  Atomics.wait(cell, 0, 0, TIMEOUT_MS)
+  while (!isOver(written('shell'))) Atomics.wait(cell, 0, 0, 10)
+  const kill = vi.spyOn(process, 'kill')
+  vi.advanceTimersByTime(TIMEOUT_MS)
   await ended
   expect(lines).toEqual([])
+  expect(kill).not.toHaveBeenCalled()
+  process.kill(Number(written('left')))
   rmSync(directory, { recursive: true })
 })

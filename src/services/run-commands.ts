@@ -112,18 +112,22 @@ export class RunCommands implements RunHooks {
       const milliseconds = Math.min(command.timeout || DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
       let late = false
       const kill = () => signalGroup(child, 'SIGKILL')
+      // Where this thread stood still meanwhile, one that was over by itself is told of only now: it and what it has left in the background are let be.
+      let due: NodeJS.Immediate | undefined
       const timer = setTimeout(() => {
-        late = true
-        kill()
+        due = setImmediate(() => {
+          late = true
+          kill()
+        })
       }, milliseconds)
       signal.addEventListener('abort', kill)
       const over = (fault: Fault) => {
         clearTimeout(timer)
+        clearImmediate(due)
         clearTimeout(drain)
         signal.removeEventListener('abort', kill)
         done(fault)
       }
-      // One that was over by itself is told of after its time has passed where this thread stood still meanwhile.
       const end = (code: number | null, by: NodeJS.Signals | null): Fault =>
         late && by === 'SIGKILL' ? `was not over within ${milliseconds} ms (timeout) and was killed` : faultOf(code, by)
       let drain: NodeJS.Timeout | undefined
