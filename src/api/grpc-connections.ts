@@ -179,7 +179,7 @@ export class GrpcConnections {
         })
       })
       // No descriptor for a newcomer: it is closed by the system, and those that are here go on.
-      server.on('error', (error) => this.#tell(`a gRPC connection could not be accepted: ${messageOf(error)}`))
+      server.on('error', (error) => this.#tell(() => `a gRPC connection could not be accepted: ${messageOf(error)}`))
       this.#servers.push(server)
       bound = (server.address() as { port: number }).port
     }
@@ -287,15 +287,15 @@ export class GrpcConnections {
     const ofSource = this.#bySource.get(source) ?? 0
     if (ofSource >= this.#mostPerAddress && !isLoopbackAddress(remoteAddress)) {
       socket.destroy()
-      this.#tell(`gRPC connections from ${source} are refused: it has ${ofSource}, the most from one address`)
+      this.#tell(() => `gRPC connections from ${source} are refused: it has ${ofSource}, the most from one address`)
       return
     }
     const isFull = this.#connections.size >= this.#most
     const isFew = this.#connections.size < MIN_CONNECTIONS && !openDescriptors.areGone
     if ((isFull || (openDescriptors.areShort && !isFew)) && !this.#makeRoom()) {
       socket.destroy()
-      const why = isFull ? `all ${this.#most} places are taken` : openDescriptors.text
-      this.#tell(`gRPC connections are refused: ${why}`)
+      const why = () => (isFull ? `all ${this.#most} places are taken` : openDescriptors.text)
+      this.#tell(() => `gRPC connections are refused: ${why()}`)
       return
     }
     const ends = keyOf(socket)
@@ -365,11 +365,12 @@ export class GrpcConnections {
     this.#areClosed = areClosed
   }
 
-  #tell(message: string): void {
+  /** `message` is asked for only when it is told: what it says may have to be found out. */
+  #tell(message: () => string): void {
     const now = performance.now()
     if (now - this.#told.refused < TELL_MS) return
     this.#told.refused = now
-    this.#options.warn(message)
+    this.#options.warn(message())
   }
 }
 
