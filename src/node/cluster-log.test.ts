@@ -1,7 +1,9 @@
 /** What the log says of a server and the state of its hub: every fact a line with its cause, the same cause once a minute. */
-import { JetStreamApiError } from '@nats-io/jetstream'
+import { JetStreamApiError, jserrors } from '@nats-io/jetstream/internal'
 import { errors } from '@nats-io/transport-node'
 import { expect, test } from 'vitest'
+import { ServiceError } from '../contract/errors.ts'
+import { NotConnected, unavailable } from '../hub/cluster/changes.ts'
 import { ClusterLog, FAILURE_LINE_MS } from './cluster-log.ts'
 import type { FactLog } from './facts.ts'
 
@@ -70,10 +72,33 @@ test('what NATS did not do is a warning with its cause, a missing permission or 
     'warn a node could not be noted {"error":"no responders"}',
     'warn a node could not be noted {"error":"insufficient storage"}',
   ])
+  // As those that write say it: of a stream without a leader now, of one that is full, and without a connection or a lease.
+  const unanswered = new errors.RequestError('nobody answers')
+  const disabled = new jserrors.JetStreamNotEnabled('jetstream is not enabled', { cause: unanswered })
+  const lost = new ServiceError('UNAVAILABLE', 'this server has no lease')
+  const failures = [
+    disabled,
+    unavailable(disabled),
+    unavailable(new JetStreamApiError(full)),
+    unavailable(new NotConnected()),
+    lost,
+  ]
+  for (const failure of failures) facts.error('a node could not be noted', failure)
+  expect(taken()).toEqual([
+    'warn a node could not be noted {"error":"nobody answers"}',
+    'warn a node could not be noted {"error":"nobody answers"}',
+    'warn a node could not be noted {"error":"insufficient storage"}',
+    'warn a node could not be noted {"error":"no connection to a NATS server"}',
+    'warn a node could not be noted {"error":"this server has no lease"}',
+  ])
   const refused = new errors.PermissionViolationError('refused', 'publish', 'a.subject', undefined)
   facts.error('the state could not be read; it is tried again', new errors.RequestError('refused', { cause: refused }))
   facts.error('the state could not be read; it is tried again', new TypeError('no object'))
+  facts.error('a node could not be noted', unavailable(new errors.RequestError('refused', { cause: refused })))
   const told = taken()
   expect(told[0]).toMatch(/^error the state could not be read .*"error":"refused"/)
   expect(told[1]).toMatch(/^error the state could not be read .*"err":/)
+  expect(told[2]).toMatch(/^error a node could not be noted .*"error":"refused"/)
+  facts.error('a node could not be noted', unavailable(new TypeError('no object')))
+  expect(taken()[0]).toMatch(/^error a node could not be noted .*"err":/)
 })

@@ -1,7 +1,9 @@
 /** The lines that the log has of what happens between this server and the state of its hub in NATS. */
-import { JetStreamApiError } from '@nats-io/jetstream'
+import { JetStreamApiError, jserrors } from '@nats-io/jetstream/internal'
 import { errors } from '@nats-io/transport-node'
 import type { Clock } from '../contract/clock.ts'
+import { ServiceError } from '../contract/errors.ts'
+import { NotConnected } from '../hub/cluster/changes.ts'
 import type { ClusterFact } from '../hub/cluster/cluster-registry.ts'
 import { messageOf } from '../text/error-message.ts'
 import type { FactLog } from './facts.ts'
@@ -15,7 +17,9 @@ const OF_NATS = [
   errors.RequestError,
   errors.NoRespondersError,
   errors.ClosedConnectionError,
+  jserrors.JetStreamNotEnabled,
   JetStreamApiError,
+  NotConnected,
 ]
 
 export class ClusterLog {
@@ -78,13 +82,19 @@ export class ClusterLog {
 
   /** Something could not be done in NATS; `message` says what. */
   error(message: string, error: unknown): void {
-    const causes = [error, error instanceof Error ? error.cause : undefined]
-    if (causes.some((cause) => cause instanceof errors.PermissionViolationError)) {
+    const causes = causesOf(error)
+    const violation = causes.find((cause) => cause instanceof errors.PermissionViolationError)
+    if (violation !== undefined) {
       const missing =
         "this server's account lacks a permission on the NATS servers (docs/cluster-internals.md has the list)"
-      this.#log.error({ error: messageOf(error) }, `${message}: ${missing}`)
-    } else if (OF_NATS.some((kind) => error instanceof kind)) this.#log.warn({ error: messageOf(error) }, message)
-    else this.#log.error({ err: error }, message)
+      this.#log.error({ error: messageOf(violation) }, `${message}: ${missing}`)
+      return
+    }
+    const known = causes
+      .filter((cause, i) => isOfNats(cause) || (i === causes.length - 1 && isUnavailable(cause)))
+      .at(-1)
+    if (known === undefined) this.#log.error({ err: error }, message)
+    else this.#log.warn({ error: messageOf(known) }, message)
   }
 
   #failed(cause: string): void {
@@ -94,3 +104,15 @@ export class ClusterLog {
     this.#log.warn({ error: cause }, 'the state of the hub cannot be reached; it is tried again')
   }
 }
+
+/** What was thrown, what that was thrown for, and so on. */
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = [error]
+  for (let at = error; at instanceof Error && at.cause !== undefined; at = at.cause) causes.push(at.cause)
+  return causes
+}
+
+const isOfNats = (error: unknown): boolean => OF_NATS.some((kind) => error instanceof kind)
+
+/** This server has no lease to write with. */
+const isUnavailable = (error: unknown): boolean => error instanceof ServiceError && error.code === 'UNAVAILABLE'
