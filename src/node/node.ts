@@ -119,9 +119,10 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
         files: join(config.dataDirectory, 'files'),
         trusted: config['pipelines.trusted'],
         isHubServer: (id) => {
+          // A sign-in to a hub is not in effect on a node that serves one itself.
+          if (config.hubServer) return shared?.directory.servers().some((server) => server.id === id) === true
           const signIn = store.signIn.get()
-          const isOther = shared?.directory.servers().some((server) => server.id === id)
-          return isOther === true || (signIn !== undefined && isServerOf(signIn, id))
+          return signIn !== undefined && isServerOf(signIn, id)
         },
         hubId: () => (config.hubServer ? (signer?.hubId ?? node.id) : store.signIn.get()?.hubId),
       }),

@@ -266,3 +266,20 @@ test('what was set from another server of the hub runs after the next start too,
     await other.node.close()
   }
 })
+
+test('who served the hub that a node was on before is a member like any other of the one that the node serves now', async () => {
+  const [first, second] = ['first-hub', 'second-hub']
+  const before = [await startReal(join(root, first), { hub: 'true' }), await startReal(join(root, second))] as const
+  await joinHub(before[1], before[0])
+  for (const { node } of before.toReversed()) await node.close()
+  const server = await startReal(join(root, second), { hub: 'true', trusted: 'hub' })
+  const member = await startReal(join(root, first))
+  try {
+    await joinHub(member, server)
+    const { status, body } = await create(member, server, outside)
+    expect([status, body.message]).toEqual([403, expect.stringContaining('pipelines.trusted: members')])
+  } finally {
+    await member.node.close()
+    await server.node.close()
+  }
+})
