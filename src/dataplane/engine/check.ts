@@ -56,9 +56,7 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
     const before = problems.length
     const config = checkAgainst(definition.config, value[member], pointer, problems) as Record<string, unknown>
     if (problems.length === before) {
-      for (const fault of definition.check?.(config) ?? []) {
-        problems.push({ pointer: pointer + fault.pointer, message: fault.message })
-      }
+      add(problems, under(pointer, definition.check?.(config) ?? []))
     }
     if (problems.length === before) result = { key, config }
   }
@@ -176,6 +174,7 @@ function check(json: string, available: Registry): CheckedConfig {
   }
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
+    if (problems.length >= MAX_FOUND) break
     const at = below(`${engineAt}/pipeline`, name)
     if (name === '' || isLonger(name, MAX_COMPONENT_NAME_LENGTH)) {
       problems.push({

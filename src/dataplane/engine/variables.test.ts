@@ -131,6 +131,11 @@ describe('a configuration of its longest', () => {
     ['numbers where texts belong', { variables: [{ id: 'v', paths: many(40_000, () => 1) }] }, 5_000],
     ['more unknown fields than a call takes arguments', Object.fromEntries(many(130_000, (i) => [short(i), 0])), 5_000],
     [
+      'several components in the place of each, none of them known',
+      { engine_config: { pipeline: members(999, 'c', members(80, 'f', 0)) } },
+      5_000,
+    ],
+    [
       'as many mistakes in names of environment variables',
       { engine_config: { pipeline, lifecycle_handler: { env: { vars: members(70_000, '=', '') } } } },
       5_000,
