@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkDatabaseFile, StoreDamaged } from './database-file.ts'
+import { checkDatabaseFile, reading, StoreDamaged } from './database-file.ts'
 import type { PipelineRecord } from './pipelines.ts'
 import { Store } from './store.ts'
 
@@ -108,6 +108,23 @@ test('a record that is none: the file and what was read are named', async () => 
     /penstock\.lmdb is damaged: .*; restore the data directory/,
   )
 })
+
+test.each([
+  [
+    5,
+    'Input/output error',
+    /a\.lmdb cannot be read and written \(Input.*\): is its disk full, or failing \(dmesg\)\?$/,
+  ],
+  [12, 'Cannot allocate memory', /a\.lmdb cannot be read and written \(Cannot allocate memory\)$/],
+])(
+  'what the system refuses is said with the file, and of the disk where that is why: error %i',
+  (code, message, told) => {
+    const refused = () => {
+      throw Object.assign(new Error(message), { code })
+    }
+    expect(() => reading('a.lmdb', refused)).toThrow(told)
+  },
+)
 
 describe('what is in order', () => {
   test('no file, an empty one, a whole one, and one of which nothing but free pages is missing', async () => {

@@ -3,6 +3,7 @@
  * names no file. Knows the layout of lmdb-js 3 (data version 2, dependencies/lmdb/libraries/liblmdb/mdb.c) on a machine of 64 bits, lowest byte first.
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { constants } from 'node:os'
 import type { RootDatabase } from 'lmdb'
 import { messageOf } from '../text/error-message.ts'
 
@@ -19,6 +20,10 @@ export class StoreDamaged extends Error {
   }
 }
 
+/** What the system says of a disk that takes no more, or fails. */
+const { EIO, EFBIG, ENOSPC, EROFS, EDQUOT } = constants.errno
+const OF_DISKS: ReadonlySet<number> = new Set([EIO, EFBIG, ENOSPC, EROFS, EDQUOT])
+
 /**
  * What `read` reads of a database, or of one below it. Throws StoreDamaged where LMDB says that the file is not in order or a record in it is none, an Error
  * that names the file where the system refuses something (LMDB has a number over 0 as `code` then).
@@ -30,12 +35,8 @@ export function reading<T>(of: RootDatabase | string, read: () => T): T {
     const { code } = error as { code?: unknown }
     const path = typeof of === 'string' ? of : (of as unknown as { path: string }).path
     if (typeof code === 'number' && code > 0) {
-      throw new Error(
-        `${path} cannot be read and written (${messageOf(error)}): is its disk full, or failing (dmesg)?`,
-        {
-          cause: error,
-        },
-      )
+      const hint = OF_DISKS.has(code) ? ': is its disk full, or failing (dmesg)?' : ''
+      throw new Error(`${path} cannot be read and written (${messageOf(error)})${hint}`, { cause: error })
     }
     throw new StoreDamaged(path, messageOf(error), { cause: error })
   }
