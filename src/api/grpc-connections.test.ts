@@ -1,5 +1,6 @@
 /** What the calls of a gRPC connection take of memory, and leave there. */
 import { once } from 'node:events'
+import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
 import { FRAME, frame, PREFACE, RawHttp2 } from '../../test/api/http2-client.ts'
@@ -104,6 +105,32 @@ it('calls that are over are left to the young generation, after a full collectio
     expect(await calls()).toBeLessThan(8_000_000)
   } finally {
     await client.terminate()
+    await listener.stop()
+  }
+})
+
+it('connections that speak no HTTP/2 leave nothing', async () => {
+  const seen = new Seen()
+  const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+  const listener = new GrpcListener({ dispatcher, access: new Access({}), address: '127.0.0.1', port: 0 })
+  const { port } = await listener.start()
+  const knock = async (count: number) => {
+    const connections = await Promise.all(Array.from({ length: count }, () => RawHttp2.connect(`127.0.0.1:${port}`)))
+    for (const { socket } of connections) socket.end('GET / HTTP/1.1\r\n\r\n')
+    await Promise.all(connections.map(({ closed }) => closed))
+  }
+  /** Of native objects, as HTTP/2 sessions, that are held from outside of the heap. */
+  const handles = () => {
+    collectGarbage()
+    return getHeapStatistics().used_global_handles_size
+  }
+  try {
+    await knock(5)
+    const before = handles()
+    await knock(100)
+    // Each left 128 and more, and some 25 KB outside of the heap.
+    await until(() => handles() - before < 3_000)
+  } finally {
     await listener.stop()
   }
 })

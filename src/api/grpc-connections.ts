@@ -198,6 +198,7 @@ export class GrpcConnections {
       const connection = this.from(session.socket)
       if (connection === undefined) return
       this.#bySession.set(session, connection)
+      session.once('close', () => this.#bySession.delete(session))
       keepInIdTable(session)
       destroyBetweenReads(session, connection.socket)
     })
@@ -388,6 +389,9 @@ export const MAX_REJECTED_CALLS = COUNTS_CANCELLED_CALLS ? MAX_MISTAKEN_CALLS : 
  * Has a session destroyed, by whomever, once what has been read of `socket` is dealt with; nothing more is read. A peer can bring it about amid a
  * piece of bytes: by a flood, or by a GOAWAY with an error. Destroyed there with other calls open, Node.js 20 may never come back and take all
  * memory, and Node.js 22.23 aborts (https://github.com/nodejs/node/issues/64850).
+ *
+ * One that is over must not lead to its socket. What tells of its close keeps the error that ended it, whose stack keeps the native session, and that
+ * keeps the settings that the peer has not acknowledged, and with them the session: neither would ever be collected.
  */
 function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void {
   const destroy = session.destroy.bind(session)
@@ -396,7 +400,10 @@ function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void 
     if (isDue) return
     isDue = true
     handleOf(socket)?.readStop()
-    setImmediate(() => destroy(error, code))
+    setImmediate(() => {
+      session.destroy = destroy
+      destroy(error, code)
+    })
   }
 }
 
