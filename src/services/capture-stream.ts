@@ -50,13 +50,13 @@ export function notOn(runId: string): ServiceError {
   return new ServiceError('FAILED_PRECONDITION', `run ${runId} is not on: packets are captured while a run is`)
 }
 
-/** Sends what comes out of `capture` until the caller leaves, or, with all that was there, `ended` resolves. */
+/** Sends what comes out of `capture` until the caller leaves. What it returns is called when the run is over: it ends the stream with all that was there. */
 export function streamCapture(
   sink: Sink<CapturedPackets>,
   { links }: CapturePlan,
   capture: Capture,
-  { clock, ended }: { clock: Timers; ended: Promise<unknown> },
-): void {
+  clock: Timers,
+): () => void {
   const { reader } = capture
   let isOver = false
   let told = 0
@@ -82,10 +82,10 @@ export function streamCapture(
     clock.clearTimeout(timer)
     capture.close()
   })
-  void ended.then(() => {
-    isOver = true
-    pass()
-  })
   sink.send({ packets: [], dropped: 0, links: [...links] })
   timer = clock.setTimeout(look, CAPTURE_MS)
+  return () => {
+    isOver = true
+    pass()
+  }
 }

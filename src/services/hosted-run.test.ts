@@ -5,8 +5,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { CollectingSink } from '../../test/harness/sink.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { LogStreamMessages } from '../contract/types.ts'
+import type { CapturedPackets, LogStreamMessages } from '../contract/types.ts'
+import { components as registry } from '../dataplane/components/registry.ts'
+import { collectGarbage } from '../dataplane/engine/garbage.ts'
+import { createRegion, MetricLayout } from '../dataplane/engine/metrics.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
+import { ProcessMeter } from '../telemetry/process-meter.ts'
 import { RunLog } from '../telemetry/run-log.ts'
 import { HostedRun } from './hosted-run.ts'
 
@@ -49,6 +53,38 @@ test('a node that goes waits until the file of its metrics says that the run has
   expect(isOver).toBe(false)
   end()
   await over
+})
+
+test('what has followed the packets of a run that is on is let go of; those that follow at its end are told', async () => {
+  let end = () => {}
+  const handle = {
+    region: createRegion(new MetricLayout()),
+    ended: new Promise<void>((resolve) => (end = resolve)),
+    capture: () => ({ reader: { read: () => [], dropped: 0 }, close: () => {} }),
+  }
+  const config = { components: { sink: { key: 'traffic_sink', config: { input: 'a' } } } }
+  const run = new HostedRun('pipeline', 'run', logOf())
+  run.launched(handle as never, config as never, 60_000, new ProcessMeter())
+  const clock = { setTimeout: () => 0, clearTimeout: () => {} }
+  const request = { nodeId: '', runId: 'run', component: 'sink', side: 'INPUT' } as const
+  const follow = (sink: CollectingSink<CapturedPackets>) => run.followPackets(request, sink, { registry, clock })
+  const gone = Array.from({ length: 40 }, () => {
+    const sink = new CollectingSink<CapturedPackets>()
+    follow(sink)
+    sink.end()
+    return new WeakRef(sink)
+  })
+  const [early, late] = [new CollectingSink<CapturedPackets>(), new CollectingSink<CapturedPackets>()]
+  follow(early)
+  await new Promise((resolve) => setImmediate(resolve)) // what a WeakRef was made of stays until then
+  collectGarbage()
+  expect(gone.filter((sink) => sink.deref() !== undefined)).toHaveLength(0)
+  expect(early.closed).toBe(false)
+  end()
+  await handle.ended
+  follow(late)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([early.closed, late.closed]).toEqual([true, true])
 })
 
 function write(name: string, numbers: readonly number[]): void {

@@ -59,7 +59,9 @@ export class HostedRun {
   #metricsFile: MetricsFile | undefined
   /** Its thread, from its launch to its end, and what that runs: no live change adds components or connections. */
   #launch: { readonly handle: RunHandle; readonly config: PipelineConfig } | undefined
-  #captures = 0
+  /** What ends each stream of its packets. */
+  readonly #captures = new Set<() => void>()
+  #hasThreadEnded = false
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: Reading | undefined
 
@@ -107,6 +109,11 @@ export class HostedRun {
   launched(handle: RunHandle, config: PipelineConfig, interval: number, process: ProcessMeter): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return
     this.#launch = { handle, config }
+    // Once for all captures: a promise keeps what waits for it, and a run may last for months.
+    void handle.ended.then(() => {
+      this.#hasThreadEnded = true
+      for (const over of this.#captures) over()
+    })
     const { region } = handle
     this.#metricsFile?.follow(region)
     const { kpis } = config
@@ -225,15 +232,16 @@ export class HostedRun {
     if (this.#launch === undefined) throw notOn(this.id)
     const { handle, config } = this.#launch
     const plan = planCapture(request, config, registry)
-    if (this.#captures >= MAX_CAPTURES) {
+    if (this.#captures.size >= MAX_CAPTURES) {
       throw new ServiceError(
         'RESOURCE_EXHAUSTED',
         `a run has ${MAX_CAPTURES} captures at once, and run ${this.id} has as many; close one first`,
       )
     }
-    this.#captures++
-    sink.onClose(() => this.#captures--)
-    streamCapture(sink, plan, handle.capture(plan.options), { clock, ended: handle.ended })
+    const over = streamCapture(sink, plan, handle.capture(plan.options), clock)
+    this.#captures.add(over)
+    sink.onClose(() => this.#captures.delete(over))
+    if (this.#hasThreadEnded) void handle.ended.then(over)
   }
 
   /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk, and the file of its metrics says that it has ended. */
