@@ -8,7 +8,8 @@ import type { Store } from '../store/store.ts'
 export class PipelinePersistence {
   readonly #store: Pick<Store, 'pipelines' | 'runs'>
   readonly #failed: (error: unknown) => void
-  #written: Promise<unknown> = Promise.resolve()
+  /** Resolves, with nothing, once all that was begun is on disk or has failed. */
+  #written: Promise<void> = Promise.resolve()
   /** How many wait for the disk before they answer. */
   #awaiting = 0
   /** Run id → why its record as it is now is not on disk. */
@@ -35,7 +36,7 @@ export class PipelinePersistence {
   /** Resolves once the settings are on disk; rejects when they cannot be written. */
   async putSettings(record: PipelineRecord): Promise<void> {
     const write = this.#store.pipelines.put(record)
-    this.#written = Promise.allSettled([this.#written, write])
+    this.#join(write)
     await this.#await(write)
   }
 
@@ -84,6 +85,11 @@ export class PipelinePersistence {
   }
 
   #begin(write: Promise<void>): void {
-    this.#written = Promise.all([this.#written, write.catch(this.#failed)])
+    this.#join(write.catch(this.#failed))
+  }
+
+  /** With the outcomes themselves each promise would hold those of all before it. */
+  #join(write: Promise<void>): void {
+    this.#written = Promise.allSettled([this.#written, write]).then(() => undefined)
   }
 }
