@@ -1,5 +1,4 @@
 /** What was thrown, in words. */
-import { constants } from 'node:os'
 
 /** The message of whatever was thrown: that of an Error, else its text; with what to do where no file could be opened any more. */
 export function messageOf(error: unknown): string {
@@ -40,24 +39,19 @@ export function unnamed(errno: number): readonly [name: string, words: string] |
   return UNNAMED.get(errno)
 }
 
-/** Errors of Linux that files, sockets, locks and programs give and libuv 1.46, as of Node.js 20, has no name for, by number: with the words of glibc. */
+/** Errors of Linux that files, sockets, locks and programs give and libuv 1.46, as of Node.js 20, has no name for, by their numbers on x64 and arm64: with the words of glibc. */
 const UNNAMED: ReadonlyMap<number, readonly [name: string, words: string]> = new Map([
-  [constants.errno.ENOEXEC, ['ENOEXEC', 'Exec format error']],
-  [constants.errno.EDEADLK, ['EDEADLK', 'Resource deadlock avoided']],
-  [constants.errno.ENOLCK, ['ENOLCK', 'No locks available']],
-  [constants.errno.ETIME, ['ETIME', 'Timer expired']],
-  [constants.errno.ENOLINK, ['ENOLINK', 'Link has been severed']],
-  [constants.errno.EMULTIHOP, ['EMULTIHOP', 'Multihop attempted']],
-  [constants.errno.EBADMSG, ['EBADMSG', 'Bad message']],
-  [constants.errno.ENETRESET, ['ENETRESET', 'Network dropped connection on reset']],
-  [constants.errno.EINPROGRESS, ['EINPROGRESS', 'Operation now in progress']],
-  [constants.errno.ESTALE, ['ESTALE', 'Stale file handle']],
-  [constants.errno.EDQUOT, ['EDQUOT', 'Disk quota exceeded']],
-  // Those that Node.js gives no constant for: the numbers of x64 and arm64.
+  [8, ['ENOEXEC', 'Exec format error']],
+  [35, ['EDEADLK', 'Resource deadlock avoided']],
+  [37, ['ENOLCK', 'No locks available']],
   [52, ['EBADE', 'Invalid exchange']],
+  [62, ['ETIME', 'Timer expired']],
   [65, ['ENOPKG', 'Package not installed']],
   [66, ['EREMOTE', 'Object is remote']],
+  [67, ['ENOLINK', 'Link has been severed']],
   [70, ['ECOMM', 'Communication error on send']],
+  [72, ['EMULTIHOP', 'Multihop attempted']],
+  [74, ['EBADMSG', 'Bad message']],
   [76, ['ENOTUNIQ', 'Name not unique on network']],
   [77, ['EBADFD', 'File descriptor in bad state']],
   [78, ['EREMCHG', 'Remote address changed']],
@@ -66,8 +60,12 @@ const UNNAMED: ReadonlyMap<number, readonly [name: string, words: string]> = new
   [85, ['ERESTART', 'Interrupted system call should be restarted']],
   [87, ['EUSERS', 'Too many users']],
   [96, ['EPFNOSUPPORT', 'Protocol family not supported']],
+  [102, ['ENETRESET', 'Network dropped connection on reset']],
   [109, ['ETOOMANYREFS', 'Too many references: cannot splice']],
+  [115, ['EINPROGRESS', 'Operation now in progress']],
+  [116, ['ESTALE', 'Stale file handle']],
   [117, ['EUCLEAN', 'Structure needs cleaning']],
+  [122, ['EDQUOT', 'Disk quota exceeded']],
   [123, ['ENOMEDIUM', 'No medium found']],
   [124, ['EMEDIUMTYPE', 'Wrong medium type']],
   [126, ['ENOKEY', 'Required key not available']],

@@ -717,7 +717,7 @@ describe('doctor, config, completion, version', () => {
     const file = directory.file('completion.bash', stdout)
     const complete = (...words: string[]): string[] => {
       const quoted = words.map((word) => `'${word}'`).join(' ')
-      const script = `source ${file}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _penstock; printf '%s\\n' "\${COMPREPLY[@]}"`
+      const script = `source ${file}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; COMP_LINE='${words.join(' ')}'; COMP_POINT=${words.join(' ').length}; _penstock; printf '%s\\n' "\${COMPREPLY[@]}"`
       return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split('\n')
     }
     expect(complete('penstock', 'pip')).toEqual(['pipelines'])

@@ -9,6 +9,7 @@ import { camelCase, suggestion } from '../../text/names.ts'
 import { below, type Problem, pointerOf, tokensOf } from '../../text/pointer.ts'
 import { portOfAddress } from './address.ts'
 import { keyBytes } from './keys.ts'
+import { add, MAX_FOUND } from './problems.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
 import { uint64Words } from './uint64.ts'
 
@@ -96,20 +97,6 @@ const all = new Validators(true)
 export function prepareChecks(): void {
   first.load()
   all.load()
-}
-
-/**
- * Problems that are looked for in one configuration: many more than an answer tells. One of nothing but mistakes has hundreds of thousands, and each
- * costs time and memory.
- */
-export const MAX_FOUND = 5_000
-
-/** Adds to `problems` what was found besides, as far as there is room. */
-export function add(problems: Problem[], found: Iterable<Problem>): void {
-  for (const problem of found) {
-    if (problems.length >= MAX_FOUND) return
-    problems.push(problem)
-  }
 }
 
 /** What a schema's object has, by each name that it is given under: snake_case and lowerCamelCase. */

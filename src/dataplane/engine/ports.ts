@@ -1,9 +1,9 @@
 /** Connection points: finds them in a configuration and checks that they form a graph. */
 import type { TSchema } from '@sinclair/typebox'
 import { type Problem, pointerOf } from '../../text/pointer.ts'
-import { MAX_FOUND } from './check-value.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig } from './config.ts'
+import { MAX_FOUND } from './problems.ts'
 import type { SchemaNode } from './schema.ts'
 
 export interface Port {
