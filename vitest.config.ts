@@ -39,7 +39,7 @@ const projects: TestProjectInlineConfiguration[] = [
   },
   { test: { ...limits, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' } },
   // Hundreds of short files: what they import is loaded once in each worker.
-  { test: { ...limits, name: 'unit', include: UNITS, isolate: false } },
+  { test: { ...limits, name: 'unit', include: UNITS, isolate: false, setupFiles: 'test/harness/reserved.ts' } },
 ]
 
 /** Short files last, so that no worker is left with a long one at the end; one in `WORKERS` of the first ones waits, and the others work meanwhile. */

@@ -23,7 +23,8 @@ export function replacedIpsecMb(source?: string, file: (typeof FILES)[number] = 
   if (source !== undefined) {
     const library = join(directory, file)
     const options = ['-shared', '-fPIC', '-x', 'c', '-o', library, '-']
-    const { status, stderr } = spawnSync('gcc', options, { input: source, encoding: 'utf8' })
+    const { error, status, stderr } = spawnSync('gcc', options, { input: source, encoding: 'utf8' })
+    if (error) throw error
     if (status !== 0) throw new Error(`the library could not be built:\n${stderr}`)
   }
   return { LD_LIBRARY_PATH: directory }

@@ -34,9 +34,9 @@ const TRAINS = 256
 
 /**
  * The packets of this thread's last graph, for the next: a thread that waits for its next run does not collect garbage, and
- * slabs are large.
+ * slabs are large. Their memory is open meanwhile, so that commands which the process starts need no room for it.
  */
-let spare: Packets | null = null
+let spare: { packets: Packets; memory: number } | null = null
 
 type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 
@@ -75,9 +75,10 @@ function packetsFor(config: PipelineConfig, available: Registry, onward: Onward)
   const slotBytes = headroom + mtu + tailroom + 64
   const slots = Math.min(DEFAULT_SLOTS, Math.floor(MAX_SLAB_BYTES / slotBytes))
   const options = { mtu, trains, slots, headroom, tailroom }
-  if (!spare?.fits(options)) return new Packets(options)
-  const packets = spare
+  if (!spare?.packets.fits(options)) return new Packets(options)
+  const { packets, memory } = spare
   spare = null
+  native.memoryClose(memory)
   packets.reset()
   return packets
 }
@@ -439,7 +440,8 @@ export class Graph {
     if (this.owner >= 0) native.ownerRelease(this.owner)
     this.memory = -1
     this.owner = -1
-    spare = this.packets
+    if (spare) native.memoryClose(spare.memory)
+    spare = { packets: this.packets, memory: native.memoryOpen(this.packets) }
     return first
   }
 }

@@ -150,7 +150,6 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   Memory* memory = memoryArgument(arguments, 0);
   if (!memory) return nullptr;
   napi_delete_reference(env, memory->reference);
-  keepFromCommands(*memory, false);
   giveBack(memory->data, memory->bytes());
   giveBack(memory->arrival, static_cast<size_t>(memory->slots) * sizeof(double));
   giveBack(memory->client, static_cast<size_t>(memory->slots) * sizeof(double));
@@ -158,8 +157,16 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   State& state = arguments.state();
   state.received.clear();
   state.framed.clear();
+  const Memory closed = *memory;
   state.memories.erase(state.memories.begin() + (memory - state.memories.data()));
+  bool isOpen = false;
+  for (const Memory& other : state.memories) isOpen = isOpen || other.data == closed.data;
+  if (!isOpen) keepFromCommands(closed, false);
   return nullptr;
+}
+
+State::~State() {
+  for (const Memory& memory : memories) keepFromCommands(memory, false);
 }
 
 napi_value giveBackPages(napi_env env, napi_callback_info info) {

@@ -314,6 +314,8 @@ struct ProductPackets {
 
 /** What one thread (one Node environment) keeps between calls. */
 struct State {
+  ~State();
+
   std::vector<Memory> memories;
   /** The packets of the send in hand. */
   std::vector<Packet> packets;

@@ -40,3 +40,13 @@ test('once it is closed, memory is copied for commands again', () => {
   // V8 keeps pages of its own from commands too, and takes more of them meanwhile.
   expect(open - keptFromCommands()).toBeGreaterThan(memory.data.length / 1024 / 2)
 })
+
+test('while it is open a second time it is not', () => {
+  const memory = packetMemory(SLOTS)
+  const [first, second] = [native.memoryOpen(memory), native.memoryOpen(memory)]
+  const open = keptFromCommands()
+  native.memoryClose(first)
+  expect(open - keptFromCommands()).toBeLessThan(memory.data.length / 1024 / 2)
+  native.memoryClose(second)
+  expect(open - keptFromCommands()).toBeGreaterThan(memory.data.length / 1024 / 2)
+})
