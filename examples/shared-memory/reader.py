@@ -14,5 +14,5 @@ while True:
     if before % 2 == 0 and before == struct.unpack_from("<I", shared, 12)[0]:
         break
 print("ended" if state == 2 else "running", "at", f"{time / 1e9:.3f}")
-for value, line in zip(values, shared[64 : 64 + directory].decode().splitlines()):
+for value, line in zip(values, shared[64 : 64 + directory].decode().split("\n")):
     print(f"{value:.17g}\t{line}")

@@ -91,6 +91,27 @@ test('readers in C and Python see the metrics of a run while it is on, and its l
   }
 })
 
+test('line ends in the name of a component, other than LF, end no line of the directory', async () => {
+  const name = 'a\rb\u2028c\u0085d'
+  const pipeline = {
+    source: { uniform_traffic_source: { output: 'a', total_packets: 3, interval: 1 } },
+    [name]: { observer: { input: 'a', output: 'b' } },
+    sink: { traffic_sink: { input: 'b' } },
+  }
+  const shm_config = { file_path: 'metrics.shm', bytes: 65536, interval_ms: 10 }
+  const { body } = await create(JSON.stringify({ engine_config: { pipeline, shm_config } }))
+  await node.start(body.pipeline.id)
+  await node.when(body.pipeline.id, ({ started }) => !started)
+  for (const program of programs) {
+    await until(async () => (await readBy(program)).state === 'ended', 'the file says so')
+    const { values } = await readBy(program)
+    expect([values.get(`${name}/input_packets`), values.get('sink/packets')]).toMatchObject([
+      { value: 3 },
+      { value: 3 },
+    ])
+  }
+})
+
 test('the next run has a file of its own: who holds the last one sees it as it was left', async () => {
   const { body } = await create(JSON.stringify(config({ file_path: 'again.shm', bytes: 65536, interval_ms: 10 })))
   const { id } = body.pipeline
