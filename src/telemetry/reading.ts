@@ -29,7 +29,7 @@ interface SampledCollection {
 export interface Sample {
   metricCollections: SampledCollection[]
   kpis: Kpi[]
-  /** When the sample was taken. */
+  /** When the run published its numbers, or, where it does nothing, when they were read. */
   timestamp: Date
 }
 

@@ -196,12 +196,23 @@ test('KPIs are evaluated at the time at which the numbers were published, of a r
   expect(sampleAt(1_003_990, 300, 1_001_990)).toBe(0)
 })
 
-test('KPIs of the last sample of a run are of when it ended, however long after that it is taken', () => {
+test('KPIs and timestamp of the last sample of a run are of when it ended, however long after that it is taken', () => {
   const { writer, sampler } = rateOfPackets()
   writer.publish(Float64Array.of(100), 1_000_000e6)
   sampler.read(1_000_000)
   writer.publish(Float64Array.of(150), 1_000_500e6)
-  expect(sampler.readLast(1_003_000).kpis[0]?.value?.value).toBe(100)
+  const last = sampler.readLast(1_003_000, new Date(8_003_000))
+  expect(last.kpis[0]?.value?.value).toBe(100)
+  expect(last.timestamp).toEqual(new Date(8_000_500))
+})
+
+test('a sample says what time its numbers are of, and none is of before another', () => {
+  const { writer, sampler } = rateOfPackets()
+  expect(sampler.readLast(999_000).timestamp).toEqual(new Date(999_000))
+  writer.publish(Float64Array.of(1), 999_960e6)
+  expect(sampler.read(1_000_000).timestamp).toEqual(new Date(999_960))
+  expect(sampler.read(1_001_000).timestamp).toEqual(new Date(1_001_000))
+  expect(sampler.readLast(1_001_500).timestamp).toEqual(new Date(1_001_000))
 })
 
 test("the process's figures stand in the same sample, and in KPIs", () => {

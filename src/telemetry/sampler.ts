@@ -40,6 +40,7 @@ export class Sampler {
   readonly #metrics: MetricSet
   #kpis: Kpis | undefined
   #last: Reading | undefined
+  /** What time its numbers are of, ms. */
   #time = Number.NEGATIVE_INFINITY
 
   constructor(region: SharedArrayBuffer, { kpis, process }: SamplerOptions = {}) {
@@ -58,28 +59,31 @@ export class Sampler {
   }
 
   /**
-   * Reads the run's numbers now and evaluates the KPIs; `now` in milliseconds since the epoch on a clock that nobody sets, `date` what the
-   * reading says. When they cannot be read whole it is the last reading that could, as old as it says. The process's figures are read once
-   * something wants them.
+   * Reads the run's numbers now and evaluates the KPIs; `now` in milliseconds since the epoch on a clock that nobody sets, `date` what time it is then. The
+   * reading says what time its numbers are of, so that rates between two readings are what KPIs say. When they cannot be read whole it is the last reading
+   * that could, as old as it says. The process's figures are read once something wants them.
    */
   read(now: number, date: Date = new Date(now)): Reading {
-    return this.#read((snapshot) => timeOf(snapshot, now), date)
+    return this.#read((snapshot) => timeOf(snapshot, now), now, date)
   }
 
   /** The same of a run that is over: its numbers are of when it published them last, however long its end took. */
   readLast(now: number, date: Date = new Date(now)): Reading {
-    return this.#read(({ time }) => Math.min(time / 1e6, now), date)
+    return this.#read(({ time }) => (time === 0 ? now : Math.min(time / 1e6, now)), now, date)
   }
 
   /** `timeIn` says what time a snapshot is of, ms. */
-  #read(timeIn: (snapshot: MetricSnapshot) => number, date: Date): Reading {
+  #read(timeIn: (snapshot: MetricSnapshot) => number, now: number, date: Date): Reading {
     const snapshot = this.#reader.snapshot()
     if (snapshot === undefined && this.#last !== undefined) return this.#last
     const read = snapshot ?? this.#reader.blank
     const readProcess = () => this.#process?.read() ?? NO_VALUES
     const process = this.#kpis === undefined ? undefined : readProcess()
-    const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#notBefore(timeIn(read)))
-    this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], date)
+    // Never before that of the last reading.
+    this.#time = Math.max(this.#time, timeIn(read))
+    const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#time / 1000)
+    const of = new Date(date.getTime() - Math.max(0, now - this.#time))
+    this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], of)
     return this.#last
   }
 
@@ -87,12 +91,6 @@ export class Sampler {
   numbers(): Numbers | undefined {
     const snapshot = this.#reader.snapshot()
     return snapshot === undefined ? undefined : { entries: this.#reader.entries, values: snapshot.values }
-  }
-
-  /** `time`, which is in ms, in seconds, never before that of the last sample. */
-  #notBefore(time: number): number {
-    this.#time = Math.max(this.#time, time / 1000)
-    return this.#time
   }
 }
 
