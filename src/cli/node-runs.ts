@@ -23,6 +23,19 @@ interface Watched {
   figures: Figures | undefined
 }
 
+/** Of a run that has ended, whose last figures are of the time before: nothing passes it any more, what it has lost stays so. */
+function atRest({ drops }: Figures): Figures {
+  return {
+    busy: 0,
+    enteredPerSecond: 0,
+    finishedPerSecond: 0,
+    droppedPerSecond: 0,
+    bitsPerSecond: 0,
+    held: 0,
+    drops: drops.map((drop) => ({ ...drop, perSecond: 0 })),
+  }
+}
+
 /** Follows the telemetry of every run; `signal` ends it. */
 export class NodeRuns {
   readonly #client: Client
@@ -62,7 +75,7 @@ export class NodeRuns {
     return [...this.#watched.values()].map(({ pipeline: { id, name }, run, figures }) => ({
       ...{ pipeline: id, name, run: run.id, state: run.state },
       ...(run.startedAt === undefined ? {} : { startedAt: run.startedAt }),
-      ...figures,
+      ...(figures !== undefined && run.state === 'ENDED' ? atRest(figures) : figures),
     }))
   }
 

@@ -11,8 +11,8 @@ interface Sortable {
   shown(run: RunStatus, now: number): string
 }
 
-const age = ({ startedAt }: RunStatus, now: number): number | undefined =>
-  startedAt === undefined ? undefined : Math.max(0, (now - Date.parse(startedAt)) / 1000)
+const age = ({ startedAt, state }: RunStatus, now: number): number | undefined =>
+  startedAt === undefined || state === 'ENDED' ? undefined : Math.max(0, (now - Date.parse(startedAt)) / 1000)
 
 const rate = (value: number | undefined): string => (value === undefined ? '' : value === 0 ? '·' : scaled(value))
 

@@ -161,6 +161,32 @@ describe('top elsewhere', () => {
     expect(once.stdout.trim().split('\n')).toHaveLength(1)
   })
 
+  it('shows that nothing passes a run that has ended and is to be restarted', async () => {
+    const failing = structuredClone(lossy)
+    Object.assign(failing.engine_config.pipeline, { bomb: { bomb: { delay: 800, poison: 'LOG_FATAL' } } })
+    const file = directory.file('failing.json', failing)
+    expect((await call('pipelines', 'create', 'failing', file, '--restart-policy', 'always')).code).toBe(0)
+    const top = start(['top', '--json', '-i', '20ms'], { PENSTOCK_URL: url })
+    try {
+      expect((await call('pipelines', 'start', 'failing')).code).toBe(0)
+      const lost: number[] = []
+      for await (const line of createInterface({ input: top.stdout! })) {
+        const run = JSON.parse(line).runs.find(({ name }: TopRun) => name === 'failing')
+        if (run?.droppedPerSecond > 0) lost.push(run.drops[0].total)
+        if (run?.state !== 'ENDED' || lost.length === 0) continue
+        const { enteredPerSecond, finishedPerSecond, droppedPerSecond, bitsPerSecond, busy, held, drops } = run
+        const figures = [enteredPerSecond, finishedPerSecond, droppedPerSecond, bitsPerSecond, busy, held]
+        expect(figures).toEqual(figures.map(() => 0))
+        expect(drops[0]).toMatchObject({ component: 'loss', perSecond: 0 })
+        expect(drops[0].total).toBeGreaterThanOrEqual(lost.at(-1)!)
+        break
+      }
+    } finally {
+      await done(top)
+      await call('pipelines', 'delete', 'failing', '--force')
+    }
+  })
+
   it('says what is wrong with what it is asked for', async () => {
     const { code, stderr } = await call('top', '--sort', 'size')
     expect(code).toBe(2)
