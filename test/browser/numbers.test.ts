@@ -49,6 +49,17 @@ describeInBrowser('numbers', () => {
     await close(view)
   })
 
+  test('of a run that has ended and is to be restarted are said to be those of its end', async () => {
+    const pipeline = { ...lossy(), bomb: { bomb: { delay: 200, poison: 'LOG_FATAL' } } }
+    const id = await node.create(pipeline, { restartPolicy: { always: {} } })
+    await node.start(id)
+    const view = await openTab(id)
+    await view.page.getByText('waiting to restart').waitFor()
+    await view.page.getByText('The figures are those of the last run’s end.').waitFor()
+    await node.call('POST', `/pipelines/${id}/stop`)
+    await close(view)
+  })
+
   test('of KPIs may be negative or huge, and their colour loads nothing', async () => {
     const color = 'url(http://elsewhere.example/x)'
     const metrics = [

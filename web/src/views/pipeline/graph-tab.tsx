@@ -22,6 +22,8 @@ export function GraphTab({ nodeId, pipeline, configuration, runId = '' }: TabPro
   const [selected, setSelected] = useState<string>()
   const component = configuration.components.find(({ name }) => name === selected)
   const Shown = form === 'graph' ? Graph : ComponentList
+  // One that waits to be restarted is started, and its last run is over.
+  const isOn = pipeline.started && pipeline.currentRun?.state !== 'ENDED'
   return (
     <>
       <div className="toolbar">
@@ -33,7 +35,7 @@ export function GraphTab({ nodeId, pipeline, configuration, runId = '' }: TabPro
             </button>
           ))}
         </fieldset>
-        <RunNote nodeId={nodeId} runId={runId} isOn={pipeline.started} />
+        <RunNote nodeId={nodeId} runId={runId} isOn={isOn} />
       </div>
       <div className={component === undefined ? 'graph-area' : 'graph-area with-panel'}>
         <Shown nodeId={nodeId} runId={runId} configuration={configuration} selected={selected} onSelect={setSelected} />
