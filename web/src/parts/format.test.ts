@@ -6,10 +6,15 @@ test.each([
   [999, '999 bit/s'],
   [1_000, '1.00 kbit/s'],
   [12_345_678, '12.3 Mbit/s'],
+  [999.7, '1.00 kbit/s'],
+  [999_800, '1.00 Mbit/s'],
+  [999_400, '999 kbit/s'],
   [9_876_543_210, '9.88 Gbit/s'],
+  [1.5e12, '1.50 Tbit/s'],
+  [2.5e16, '25.0 Pbit/s'],
   [-5_000_000, '-5.00 Mbit/s'],
   [-250, '-250 bit/s'],
-  [1.7e308, '1.70e+299 Gbit/s'],
+  [1.7e308, '1.70e+293 Pbit/s'],
 ])('%d bits per second', (bits, text) => {
   expect(bitRateText(bits)).toBe(text)
 })

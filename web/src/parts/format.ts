@@ -1,14 +1,27 @@
 /** Numbers and times as people read them. */
 
-const STEPS = [
+const PREFIXES = [
+  [1e15, 'P'],
+  [1e12, 'T'],
   [1e9, 'G'],
   [1e6, 'M'],
   [1e3, 'k'],
 ] as const
 
+/** Of steps from the greatest down the one that suits a value: what three digits would round up to a step has that one. */
+export function stepOf<Name>(
+  value: number,
+  steps: readonly (readonly [number, Name])[],
+): readonly [number, Name] | undefined {
+  return steps.find(([step]) => Math.abs(value) >= 0.9995 * step)
+}
+
+/** The prefix that suits a value, and what it stands for. */
+export const prefixOf = (value: number): readonly [number, string] => stepOf<string>(value, PREFIXES) ?? [1, '']
+
 /** `1.25 Mbit/s`; three digits. */
 export function bitRateText(bitsPerSecond: number): string {
-  const [step, prefix] = STEPS.find(([step]) => Math.abs(bitsPerSecond) >= step) ?? [1, '']
+  const [step, prefix] = prefixOf(bitsPerSecond)
   return `${digits(bitsPerSecond / step)} ${prefix}bit/s`
 }
 

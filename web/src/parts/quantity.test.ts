@@ -4,8 +4,14 @@ import { exactText, quantityText } from './quantity.ts'
 test.each([
   [29_651, '', '29.7 k'],
   [-5_000_000, 'bytes', '-5 MB'],
-  [1.7e308, 'packets', '1.70e+299 G packets'],
-  [1e308, 's', '1.00e+299 G s'],
+  [999_800, 'bytes', '1 MB'],
+  [1.5e12, 'bytes', '1.5 TB'],
+  [1e15, 'packets', '1 P packets'],
+  [9_999, 'packets', '9999 packets'],
+  [999.7, '', '1 k'],
+  [999_800, 'ns', '1 ms'],
+  [1.7e308, 'packets', '1.70e+293 P packets'],
+  [1e308, 's', '1.00e+293 P s'],
   [-1e308, 'ns', '-1.00e+299 s'],
 ])('%d %s', (value, unit, text) => {
   expect(quantityText(value, unit)).toBe(text)

@@ -1,11 +1,5 @@
 /** Numbers with units, as people read them. */
-import { bitRateText, HUGE, shareText } from './format.ts'
-
-const PREFIXES = [
-  [1e9, 'G'],
-  [1e6, 'M'],
-  [1e3, 'k'],
-] as const
+import { bitRateText, HUGE, prefixOf, shareText, stepOf } from './format.ts'
 
 const TIMES = [
   [1e9, 's'],
@@ -20,7 +14,7 @@ const NANOSECONDS: Readonly<Record<string, number>> = { ns: 1, us: 1e3, ms: 1e6,
 export function numberText(value: number): string {
   const size = Math.abs(value)
   if (Number.isInteger(value) && size < 10_000) return String(value)
-  const [step, prefix] = PREFIXES.find(([step]) => size >= step) ?? [1, '']
+  const [step, prefix] = prefixOf(value)
   return prefix === '' ? rounded(value) : `${rounded(value / step)} ${prefix}`
 }
 
@@ -35,7 +29,7 @@ export function quantityText(value: number, unit = ''): string {
   if (unit === '') return numberText(value)
   const text = numberText(value)
   // A prefix stands before the unit that it belongs to, and before no word.
-  return /[GMk]$/.test(text) && /^(bytes?|B|bit)/.test(unit)
+  return /[PTGMk]$/.test(text) && /^(bytes?|B|bit)/.test(unit)
     ? `${text}${unit.replace(/^bytes?/, 'B')}`
     : `${text} ${unit}`
 }
@@ -46,7 +40,7 @@ export function exactText(value: number | string, unit = ''): string {
 }
 
 function timeText(nanoseconds: number): string {
-  const [step, name] = TIMES.find(([step]) => Math.abs(nanoseconds) >= step) ?? [1, 'ns']
+  const [step, name] = stepOf<string>(nanoseconds, TIMES) ?? [1, 'ns']
   return `${rounded(nanoseconds / step)} ${name}`
 }
 
