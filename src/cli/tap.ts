@@ -144,7 +144,7 @@ function line({ time, length, data, link }: Tapped): string {
     .toString('hex')
     .replaceAll(/(....)/g, '$1 ')
     .trim()
-  const facts = `${at}${micros}  ${named(link)}  ${length} B  `
+  const facts = `${at}${micros}Z  ${named(link)}  ${length} B  `
   const room = Math.max(terminalWidth() - facts.length, 9)
   return facts + paint(cut(`${bytes}${data.length > SHOWN_BYTES ? ' …' : ''}`, room), 'dim')
 }

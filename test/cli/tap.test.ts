@@ -87,7 +87,7 @@ describe('a line for each packet', () => {
     expect([code, stderr]).toEqual([0, '5 packets captured\n'])
     const lines = stdout.trim().split('\n')
     expect(lines).toHaveLength(5)
-    for (const line of lines) expect(line).toMatch(/^\d\d:\d\d:\d\d\.\d{6} {2}left {2}10 B {2}3031 3233 3435 3637$/)
+    for (const line of lines) expect(line).toMatch(/^\d\d:\d\d:\d\d\.\d{6}Z {2}left {2}10 B {2}3031 3233 3435 3637$/)
   })
 
   test('as JSON; of a component without outputs what comes to it', async () => {
