@@ -1,5 +1,13 @@
 /** The runs of a node as they come and go, each with what it does per second. */
-import { type Client, PenstockError, type Pipeline, type Run, type StreamPipelinesEvent } from '@penstock/client'
+import {
+  type Client,
+  PenstockError,
+  type Pipeline,
+  type Run,
+  type StreamPipelinesEvent,
+  type TelemetrySample,
+} from '@penstock/client'
+import { uptimeMs } from '../contract/clock.ts'
 import { Failure } from './failure.ts'
 import { type Figures, RunMeter } from './run-figures.ts'
 import { standing, unlessAborted, untilAborted } from './streams.ts'
@@ -12,6 +20,8 @@ export interface RunStatus extends Partial<Figures> {
   /** ENDED while its restart policy waits. */
   state: Run['state']
   startedAt?: string
+  /** How long it has been on; absent before its first sample, and of one that has ended. */
+  seconds?: number
 }
 
 interface Watched {
@@ -21,6 +31,8 @@ interface Watched {
   samples: number
   isFollowed: boolean
   figures: Figures | undefined
+  /** When it began, in milliseconds of this machine's clock that nobody sets: the clock of the node may be hours off. */
+  begunAt: number | undefined
 }
 
 /** Of a run that has ended, whose last figures are of the time before: nothing passes it any more, what it has lost stays so. */
@@ -34,6 +46,12 @@ function atRest({ drops }: Figures): Figures {
     held: 0,
     drops: drops.map((drop) => ({ ...drop, perSecond: 0 })),
   }
+}
+
+/** When the run began, by `uptimeMs`; `sample` has just come. Both of its times are of the clock of its node. */
+function begunAt({ startedAt }: Run, { timestamp }: TelemetrySample): number | undefined {
+  const passed = Date.parse(timestamp ?? '') - Date.parse(startedAt ?? '')
+  return Number.isNaN(passed) ? undefined : uptimeMs() - Math.max(0, passed)
 }
 
 /** Follows the telemetry of every run; `signal` ends it. */
@@ -72,9 +90,10 @@ export class NodeRuns {
 
   /** What is known now. */
   get all(): RunStatus[] {
-    return [...this.#watched.values()].map(({ pipeline: { id, name }, run, figures }) => ({
+    return [...this.#watched.values()].map(({ pipeline: { id, name }, run, figures, begunAt }) => ({
       ...{ pipeline: id, name, run: run.id, state: run.state },
       ...(run.startedAt === undefined ? {} : { startedAt: run.startedAt }),
+      ...(begunAt === undefined || run.state === 'ENDED' ? {} : { seconds: (uptimeMs() - begunAt) / 1000 }),
       ...(figures !== undefined && run.state === 'ENDED' ? atRest(figures) : figures),
     }))
   }
@@ -109,7 +128,7 @@ export class NodeRuns {
     if (!started || run === undefined || before?.run.id !== run.id) this.#forget(id)
     if (!started || run === undefined) return
     const same = before?.run.id === run.id ? before : undefined
-    const fresh = { over: new AbortController(), samples: 0, isFollowed: false, figures: undefined }
+    const fresh = { over: new AbortController(), samples: 0, isFollowed: false, figures: undefined, begunAt: undefined }
     const watched: Watched = Object.assign(same ?? { ...fresh, pipeline, run }, { pipeline, run })
     this.#watched.set(id, watched)
     if (run.state !== 'RUNNING' || watched.isFollowed) return
@@ -125,6 +144,7 @@ export class NodeRuns {
       const samples = this.#client.openTelemetryStream({ nodeId: this.#node, runId: run.id }, { signal })
       for await (const sample of untilAborted(samples, signal)) {
         watched.figures = meter.take(sample)
+        watched.begunAt ??= begunAt(run, sample)
         watched.samples++
       }
     } catch (error) {

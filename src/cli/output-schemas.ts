@@ -98,7 +98,8 @@ const drop = Type.Object(
 )
 const runStatus = Type.Object(
   {
-    ...{ pipeline: text, name: text, run: text, startedAt: maybe(text), busy: maybe(real) },
+    ...{ pipeline: text, name: text, run: text, startedAt: maybe(text), seconds: maybe(real) },
+    busy: maybe(real),
     state: Type.Union(['STARTING', 'RUNNING', 'STOPPING', 'ENDED'].map((each) => Type.Literal(each))),
     ...{ enteredPerSecond: maybe(real), finishedPerSecond: maybe(real), droppedPerSecond: maybe(real) },
     ...{ bitsPerSecond: maybe(real), held: maybe(real), drops: maybe(Type.Array(drop)) },

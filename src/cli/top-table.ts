@@ -7,12 +7,9 @@ import { type Column, named, number, paint, scaled, table } from './terminal.ts'
 interface Sortable {
   title: string
   /** What is compared: texts from A to Z, numbers from the greatest down. */
-  value(run: RunStatus, now: number): number | string | undefined
-  shown(run: RunStatus, now: number): string
+  value(run: RunStatus): number | string | undefined
+  shown(run: RunStatus): string
 }
-
-const age = ({ startedAt, state }: RunStatus, now: number): number | undefined =>
-  startedAt === undefined || state === 'ENDED' ? undefined : Math.max(0, (now - Date.parse(startedAt)) / 1000)
 
 const rate = (value: number | undefined): string => (value === undefined ? '' : value === 0 ? '·' : scaled(value))
 
@@ -22,7 +19,7 @@ const STATES = { STARTING: 'starting', RUNNING: 'running', STOPPING: 'stopping',
 const COLUMNS = {
   name: { title: 'PIPELINE', value: ({ name }) => name, shown: ({ name }) => named(name) },
   state: { title: 'STATE', value: ({ state }) => STATES[state], shown: ({ state }) => STATES[state] },
-  time: { title: 'TIME', value: age, shown: (run, now) => timeOf(age(run, now)) },
+  time: { title: 'TIME', value: ({ seconds }) => seconds, shown: ({ seconds }) => timeOf(seconds) },
   busy: {
     title: 'BUSY',
     value: ({ busy }) => busy,
@@ -67,10 +64,10 @@ function timeOf(seconds: number | undefined): string {
 }
 
 /** The runs in the order asked for; those of which nothing is known come last, equal ones by name. */
-export function sorted(runs: readonly RunStatus[], { key, isReversed }: Order, now: number): RunStatus[] {
+export function sorted(runs: readonly RunStatus[], { key, isReversed }: Order): RunStatus[] {
   const column: Sortable = COLUMNS[key]
   const compare = (a: RunStatus, b: RunStatus): number => {
-    const [x, y] = [column.value(a, now), column.value(b, now)]
+    const [x, y] = [column.value(a), column.value(b)]
     if (x === y || x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined)
     const isBefore = typeof x === 'number' ? x > Number(y) : x < String(y)
     return isBefore === isReversed ? 1 : -1
@@ -80,17 +77,17 @@ export function sorted(runs: readonly RunStatus[], { key, isReversed }: Order, n
 
 const REASONS: Record<DropReason, string> = { drop: 'dropped', overflow: 'queue full', intended: 'emulated loss' }
 
-/** Both tables; `now`: ms since 1970. */
-export function topTables(runs: readonly RunStatus[], order: Order, now: number, width?: number): string {
+/** Both tables. */
+export function topTables(runs: readonly RunStatus[], order: Order, width?: number): string {
   if (runs.length === 0) return 'no pipeline is started: start one with "penstock pipelines start NAME"'
-  const rows = sorted(runs, order, now)
+  const rows = sorted(runs, order)
   const columns: Column[] = SORT_KEYS.map((key) => ({
     title: COLUMNS[key].title + (key === order.key ? (order.isReversed ? '▲' : '▼') : ''),
     align: key === 'name' || key === 'state' ? 'left' : 'right',
   }))
   const shown = table(
     columns,
-    rows.map((run) => SORT_KEYS.map((key) => COLUMNS[key].shown(run, now))),
+    rows.map((run) => SORT_KEYS.map((key) => COLUMNS[key].shown(run))),
     width,
   )
   const drops = rows.flatMap(({ name, drops = [] }) =>

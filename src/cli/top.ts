@@ -33,7 +33,7 @@ async function top(options: Options): Promise<void> {
     else if (isLive) await showScreen(runs, order, named(name), options.interval, ends)
     else {
       await measured(runs, ends)
-      if (!ends.aborted) print(topTables(runs.all, order, Date.now()))
+      if (!ends.aborted) print(topTables(runs.all, order))
     }
   })()
   try {
@@ -58,8 +58,7 @@ async function printLines(
 ): Promise<void> {
   await measured(runs, stop)
   while (!stop.aborted) {
-    const now = Date.now()
-    printDataLine({ timestamp: new Date(now).toISOString(), node, runs: sorted(runs.all, order, now) })
+    printDataLine({ timestamp: new Date().toISOString(), node, runs: sorted(runs.all, order) })
     if (once) return
     await pause(interval, stop)
   }
@@ -74,11 +73,10 @@ async function showScreen(
 ): Promise<void> {
   const screen = {
     text: (columns: number) => {
-      const now = Date.now()
       const { all } = runs
-      const title = `${paint('penstock top', 'bold')}  ${name}  ${new Date(now).toISOString().slice(11, 19)}Z`
+      const title = `${paint('penstock top', 'bold')}  ${name}  ${new Date().toISOString().slice(11, 19)}Z`
       const keys = paint('← → choose the column to sort by   r turns the order round   q quits', 'dim')
-      return `${title}\n${keys}\n\n${topTables(all, order, now, columns)}`
+      return `${title}\n${keys}\n\n${topTables(all, order, columns)}`
     },
     press: ({ name: key }: { name?: string | undefined }) => {
       const step = key === 'right' ? 1 : key === 'left' ? -1 : 0

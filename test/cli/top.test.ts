@@ -161,6 +161,12 @@ describe('top elsewhere', () => {
     expect(once.stdout.trim().split('\n')).toHaveLength(1)
   })
 
+  it('shows how long runs have been on where the clock of their node is hours off', async () => {
+    const ahead = '--import=data:text/javascript,Date.now=(now=>()=>now()+18e6)(Date.now)'
+    const { stdout } = await penstock(['top', '--once'], { env: { PENSTOCK_URL: url, NODE_OPTIONS: ahead } })
+    expect(/fast +running +(\S.*?) {2,}/.exec(stdout)?.[1]).toMatch(/^(\d+ min ?)?(\d+ s)?$/)
+  })
+
   it('shows that nothing passes a run that has ended and is to be restarted', async () => {
     const failing = structuredClone(lossy)
     Object.assign(failing.engine_config.pipeline, { bomb: { bomb: { delay: 800, poison: 'LOG_FATAL' } } })
