@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { exactText, quantityText } from './quantity.ts'
+import { exactText, perSecondText, quantityText } from './quantity.ts'
 
 test.each([
   [29_651, '', '29.7 k'],
@@ -24,4 +24,15 @@ test.each([
   [12_345, 'ms', '12345 ms'],
 ])('exactly %s %s', (value, unit, text) => {
   expect(exactText(value, unit)).toBe(text)
+})
+
+test.each([
+  [0, '0'],
+  [0.3, '0.3'],
+  [0.002, '0.0020'],
+  [1.4, '1'],
+  [999.7, '1000'],
+  [12_345.6, '12.3 k'],
+])('%d per second', (rate, text) => {
+  expect(perSecondText(rate)).toBe(text)
 })

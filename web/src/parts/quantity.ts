@@ -18,6 +18,11 @@ export function numberText(value: number): string {
   return prefix === '' ? rounded(value) : `${rounded(value / step)} ${prefix}`
 }
 
+/** What comes to so many per second: whole ones; of what comes more seldom, as between samples of a long interval, not none. */
+export function perSecondText(rate: number): string {
+  return numberText(rate < 1 ? rate : Math.round(rate))
+}
+
 /** A value with its unit: times in the unit that suits, shares in per cent. */
 export function quantityText(value: number, unit = ''): string {
   if (!Number.isFinite(value)) return '–'

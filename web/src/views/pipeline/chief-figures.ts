@@ -3,7 +3,7 @@ import type { Metric } from '@penstock/client'
 import { numberOf } from '../../data/history.ts'
 import type { ComponentRates } from '../../data/rates.ts'
 import { bitRateText, shareText } from '../../parts/format.ts'
-import { numberText, quantityText } from '../../parts/quantity.ts'
+import { perSecondText, quantityText } from '../../parts/quantity.ts'
 
 interface Figure {
   readonly label: string
@@ -42,7 +42,7 @@ export function chiefFigures(metrics: Readonly<Record<string, Metric>>, rates: C
     if (metric === undefined) continue
     const isCounter = metric.kind === 'COUNTER'
     const value = isCounter
-      ? `${numberText(Math.round(rates.counters.get(name) ?? 0))}/s`
+      ? `${perSecondText(rates.counters.get(name) ?? 0)}/s`
       : quantityText(numberOf(metric), metric.unit === 'packets' ? '' : metric.unit)
     figures.push({ label, value })
   }

@@ -4,7 +4,7 @@ import { useLive } from '../../data/live.ts'
 import type { ComponentRates } from '../../data/rates.ts'
 import { type RunMetrics, runMetricsOf } from '../../data/run-metrics.ts'
 import { bitRateText, nameText } from '../../parts/format.ts'
-import { numberText } from '../../parts/quantity.ts'
+import { numberText, perSecondText } from '../../parts/quantity.ts'
 import { chiefFigures } from './chief-figures.ts'
 import { FamilySign, familyClass, familyTitle } from './families.tsx'
 import type { GraphProps } from './graph.tsx'
@@ -81,5 +81,5 @@ function targetsOf({ connections }: Configuration, name: string): string {
 
 function passing(rate: ComponentRates['in'] | undefined): string {
   if (rate === undefined) return '–'
-  return rate.packets === 0 ? 'nothing' : `${bitRateText(rate.bits)}, ${numberText(Math.round(rate.packets))} packets/s`
+  return rate.packets === 0 ? 'nothing' : `${bitRateText(rate.bits)}, ${perSecondText(rate.packets)} packets/s`
 }

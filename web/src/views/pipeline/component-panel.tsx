@@ -6,7 +6,7 @@ import { numberOf } from '../../data/history.ts'
 import { useLive } from '../../data/live.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
 import type { Schema } from '../../data/schema.ts'
-import { exactText, numberText, quantityText } from '../../parts/quantity.ts'
+import { exactText, perSecondText, quantityText } from '../../parts/quantity.ts'
 import { FamilySign, familyClass, familyTitle } from './families.tsx'
 
 interface Props {
@@ -92,7 +92,7 @@ function Metrics({ nodeId, runId, name }: { readonly nodeId: string; readonly ru
             <dd>
               {metricText(each)}
               {(counters?.get(metric) ?? 0) > 0 && (
-                <small className="quiet"> {numberText(Math.round(counters?.get(metric) ?? 0))}/s</small>
+                <small className="quiet"> {perSecondText(counters?.get(metric) ?? 0)}/s</small>
               )}
             </dd>
           </div>

@@ -5,7 +5,7 @@ import { useLive } from '../../data/live.ts'
 import type { PortRate } from '../../data/rates.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
 import { bitRateText } from '../../parts/format.ts'
-import { numberText } from '../../parts/quantity.ts'
+import { perSecondText } from '../../parts/quantity.ts'
 
 interface Data {
   readonly nodeId: string
@@ -47,7 +47,7 @@ function Line({ id, rate, ...ends }: EdgeProps & { readonly rate: PortRate | und
             {isFlowing ? (
               <>
                 <b>{bitRateText(rate.bits)}</b>
-                <span>{numberText(Math.round(rate.packets))} packets/s</span>
+                <span>{perSecondText(rate.packets)} packets/s</span>
               </>
             ) : (
               'nothing'
