@@ -8,6 +8,7 @@ import { asks, created, HeldCalls, handlers, pipeline, Seen } from '../../test/c
 import { WebSocketClient } from '../../test/contract/websocket-client.ts'
 import { settle, until } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { Fanout } from '../contract/fanout.ts'
 import { Outbox } from '../contract/outbox.ts'
 import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../contract/types.ts'
 import { Access } from './access.ts'
@@ -296,6 +297,19 @@ describe('event streams', () => {
     let last = ''
     for (let event = await stream.next(); event !== ''; event = await stream.next()) last = event
     expect(last).toContain('event: error\ndata: {"code":8')
+  })
+
+  test('of many long events at once, one that does not read takes no more than its connection holds', async () => {
+    const stream = await events('/v1/streams/nodes/crowd/pipelines', true)
+    await until(() => seen.sinks.has('pipelines crowd'))
+    const sink = seen.sink<StreamPipelinesEvent>('pipelines crowd')
+    const fanout = new Fanout<StreamPipelinesEvent>({ kind: 'bounded', limit: 20 })
+    fanout.add(sink)
+    // 32 MiB: more than the kernel takes of a connection.
+    const big: StreamPipelinesEvent = { create: { pipeline: { ...pipeline('p'), jsonConfig: 'x'.repeat(256 * 1024) } } }
+    fanout.publishTogether(Array.from({ length: 128 }, () => big))
+    expect(sink.closed).toBe(true)
+    stream.response.destroy()
   })
 
   test('a subscriber that reads again gets what waited', async () => {

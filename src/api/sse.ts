@@ -2,7 +2,7 @@
 
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
-import { SharedMessage, SharedMessages } from '../contract/shared-message.ts'
+import { SharedMessage, type SharedMessages } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
@@ -17,6 +17,15 @@ const HEADERS = {
   'cache-control': 'no-store',
   // Proxies such as nginx buffer otherwise.
   'x-accel-buffering': 'no',
+}
+
+/** Events as they are sent, several of them. */
+class EventText {
+  readonly bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
 }
 
 /** Writes `: ready`, then each message as a `data:` line; a failure after that as an event of type error, then ends. */
@@ -53,14 +62,17 @@ export class SseSink extends StreamSink {
     const encode = (value: unknown): Uint8Array => eventBytes(this.#operation, value)
     let bytes: Uint8Array
     if (message instanceof SharedMessage) bytes = message.encoded('sse', encode)
-    else if (message instanceof SharedMessages) bytes = message.eventStream(encode)
+    else if (message instanceof EventText) ({ bytes } = message)
     else bytes = encode(message)
     this.#write(bytes)
     return bytes.length
   }
 
   sendTogether(messages: SharedMessages<unknown>): boolean {
-    return this.send(messages)
+    const bytes = messages.eventStream((value) => eventBytes(this.#operation, value))
+    if (bytes === undefined) return false
+    this.send(new EventText(bytes))
+    return true
   }
 
   protected override finish(error: unknown, isReady: boolean): void {

@@ -1,7 +1,8 @@
 /** Several events published at once: who gets them as one, who one by one, and that nobody gets them in another order. */
 import { expect, test } from 'vitest'
-import { NarrowSink, TogetherSink } from '../../test/harness/narrow-sink.ts'
+import { NarrowSink, RefusingSink, TogetherSink } from '../../test/harness/narrow-sink.ts'
 import { Fanout } from './fanout.ts'
+import { Outbox } from './outbox.ts'
 import { SharedMessages } from './shared-message.ts'
 
 const EVER = Number.POSITIVE_INFINITY
@@ -66,6 +67,16 @@ test('the text of several events is that of each, made once', () => {
   expect(`${messages.eventStream(encode)}`).toBe('data: a\n\ndata: b\n\n')
   expect(messages.eventStream(encode)).toBe(messages.eventStream(encode))
   expect(made).toBe(2)
+})
+
+test('several events too long to be one text are none, and whoever cannot have them at once gets them one by one', () => {
+  const long = new SharedMessages(['a', 'b', 'c', 'd', 'e'])
+  const encode = () => Buffer.alloc(256 * 1024)
+  expect(long.eventStream(encode)).toBeUndefined()
+  expect(new SharedMessages(['a', 'b', 'c', 'd']).eventStream(encode)).toHaveLength(1024 * 1024)
+  const outbox = new Outbox(new RefusingSink(2), { kind: 'bounded', limit: 3 })
+  outbox.pushTogether(long)
+  expect(outbox.waiting).toBe(3)
 })
 
 test('who comes once all streams have ended gets what is there first, then the end', () => {

@@ -3,7 +3,7 @@ import type { Sink } from './handlers.ts'
 import { Outbox, type OutboxPolicy } from './outbox.ts'
 import { SharedMessage, SharedMessages } from './shared-message.ts'
 
-/** Messages that are sent at once, at most: what a subscriber that turns out to be slow has taken beyond its policy. */
+/** Messages that are sent at once, at most: what a subscriber that turns out to be slow has taken beyond its policy; shared-message.ts bounds their bytes. */
 const MAX_TOGETHER = 256
 
 export class Fanout<M> {

@@ -45,7 +45,10 @@ export interface Sink<M> {
    * this message too, but the sender should hold further ones until `onDrain` (Outbox does that).
    */
   send(message: M | SharedMessage<M>): boolean
-  /** `send` for each of them in order, at the price of one where the transport can; a sink without it is sent them one by one. */
+  /**
+   * `send` for each of them in order, at the price of one where the transport can. False: nothing was sent, they are too long for that. They are sent
+   * one by one then, as to a sink without it.
+   */
   sendTogether?(messages: SharedMessages<M>): boolean
   /** Whether a `send` would still find room. */
   readonly writable: boolean

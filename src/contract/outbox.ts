@@ -71,9 +71,9 @@ export class Outbox<M> {
       this.#queue === undefined &&
       sink.writable &&
       !sink.closed &&
-      !this.#ending
-    ) {
+      !this.#ending &&
       sink.sendTogether(messages)
+    ) {
       return
     }
     for (const message of messages.each) this.push(message)

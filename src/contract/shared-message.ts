@@ -1,5 +1,8 @@
 /** Messages that go to many subscribers and are encoded once per wire format. */
 
+/** Bytes of several events that are one text, at most: what a stream that turns out to be full has taken beyond one message. */
+const MAX_TOGETHER_BYTES = 1_048_576
+
 /** What a transport encodes a message into; one cached encoding each. */
 export type MessageFormat = 'proto' | 'sse' | 'websocket'
 
@@ -37,14 +40,20 @@ export class SharedMessage<M> {
 export class SharedMessages<M> {
   readonly each: readonly SharedMessage<M>[]
   #sse: Uint8Array | undefined
+  #isLong = false
 
   constructor(values: readonly M[]) {
     this.each = values.map((value) => new SharedMessage(value))
   }
 
-  /** The events of all of them, each made by `encode`; as `SharedMessage.encoded`. */
-  eventStream(encode: (value: M) => Uint8Array): Uint8Array {
-    this.#sse ??= Buffer.concat(this.each.map((message) => message.encoded('sse', encode)))
+  /** The events of all of them, each made by `encode`; as `SharedMessage.encoded`. Undefined: they are too long to be one text. */
+  eventStream(encode: (value: M) => Uint8Array): Uint8Array | undefined {
+    if (this.#sse === undefined && !this.#isLong) {
+      const events = this.each.map((message) => message.encoded('sse', encode))
+      const length = events.reduce((sum, event) => sum + event.length, 0)
+      if (length > MAX_TOGETHER_BYTES) this.#isLong = true
+      else this.#sse = Buffer.concat(events, length)
+    }
     return this.#sse
   }
 }

@@ -55,6 +55,13 @@ export class TogetherSink extends NarrowSink {
   sendTogether(messages: SharedMessages<string>): boolean {
     this.calls.push(messages.each.length)
     for (const message of messages.each) this.take(message)
-    return this.writable
+    return true
+  }
+}
+
+/** One that cannot be sent several at once, since they are too long. */
+export class RefusingSink extends NarrowSink {
+  sendTogether(): boolean {
+    return false
   }
 }
