@@ -74,6 +74,7 @@ export class LineFile {
   /** Undefined before the file was looked at, and after a write that failed. */
   #end: FileEnd | undefined
   #isTruncated = false
+  #isBegun = false
   #isFailing = false
 
   /** Touches nothing before the first line. */
@@ -81,6 +82,11 @@ export class LineFile {
     this.path = options.path
     this.#options = options
     if (options.isNew === true) this.#end = NOTHING
+  }
+
+  /** Whether the first line has found the file as it was to be: emptied, if that was asked for. */
+  get isBegun(): boolean {
+    return this.#isBegun
   }
 
   /** Takes a line, without its end; it is in the file once `written` resolves. */
@@ -158,6 +164,7 @@ export class LineFile {
   async #write(): Promise<void> {
     // Before the batch is taken, so that what comes meanwhile goes along.
     const end = this.#end ?? (await this.#begin().catch((error: Error) => error))
+    this.#isBegun ||= !(end instanceof Error)
     const batch = this.#take(end instanceof Error ? NOTHING : end)
     const dropped = this.#dropped
     this.#dropped = 0

@@ -2,9 +2,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { collectGarbage } from '../dataplane/engine/garbage.ts'
 import type { LogFilter } from '../dataplane/engine/log-filters.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
+import { LineFile } from './line-file.ts'
 import { LineSelection, matches } from './log-filters.ts'
 
 let directory: string
@@ -144,6 +146,44 @@ test('a file is appended to, or cut once a run', async () => {
       .map((text) => (JSON.parse(text) as LogLine).message)
   expect(messages(kept)).toEqual(['1', '3'])
   expect(messages(cut)).toEqual(['1', '3'])
+})
+
+const linesOf = (path: string) => readFileSync(path, 'utf8').trim().split('\n').length
+
+test('a file that no filter names any more is let go of once its lines are in it, however often filters change', async () => {
+  const files = new Set<WeakRef<LineFile>>()
+  const { append } = LineFile.prototype
+  LineFile.prototype.append = function (text) {
+    files.add(new WeakRef(this))
+    append.call(this, text)
+  }
+  onTestFinished(() => {
+    LineFile.prototype.append = append
+  })
+  const { select } = selection([])
+  const path = (i: number) => join(directory, `${i}`)
+  for (let i = 0; i < 40; i++) {
+    select.filters = [filter('ERROR', ['file'], { file: path(i), mode: 'TRUNCATE' })]
+    select.select([line('a', 'ERROR')])
+  }
+  await select.written()
+  await new Promise((resolve) => setImmediate(resolve)) // what a WeakRef was made of stays until then
+  collectGarbage()
+  expect(files.size).toBe(40)
+  expect([...files].filter((file) => file.deref() !== undefined)).toHaveLength(1)
+  expect(Array.from({ length: 40 }, (_, i) => linesOf(path(i)))).toEqual(Array(40).fill(1))
+})
+
+test('a file that a filter names again is not emptied again, and lines on their way to it stay in their order', async () => {
+  const [one, other] = [join(directory, 'one'), join(directory, 'other')] as const
+  const { select } = selection([])
+  for (const path of [one, other, one, other, one]) {
+    select.filters = [filter('ERROR', ['file'], { file: path, mode: 'TRUNCATE' })]
+    select.select(Array.from({ length: 100 }, () => line('a', 'ERROR')))
+    if (path === other) await select.written()
+  }
+  await select.written()
+  expect([linesOf(one), linesOf(other)]).toEqual([300, 200])
 })
 
 test.each([

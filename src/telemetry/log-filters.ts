@@ -7,6 +7,9 @@ import { LineFile } from './line-file.ts'
 
 const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
 
+/** Files that a run has written to and no filter names any more, whose names are kept: a filter that names one again does not empty it. */
+const MAX_PAST_FILES = 1_000
+
 export interface LineSelectionOptions {
   readonly level: LogLevel
   readonly filters: readonly LogFilter[]
@@ -21,8 +24,10 @@ export class LineSelection {
   readonly #options: LineSelectionOptions
   #threshold: number
   #filters: readonly LogFilter[]
-  /** The files of filters, by path: each is opened once a run. */
+  /** The files that filters name, by path, and others until the last line is in them. */
   readonly #files = new Map<string, LineFile>()
+  /** The last files that were written to and are named no more. */
+  readonly #past = new Set<string>()
 
   constructor(options: LineSelectionOptions) {
     this.#options = options
@@ -38,6 +43,7 @@ export class LineSelection {
   /** The filters from now on. */
   set filters(filters: readonly LogFilter[]) {
     this.#filters = filters
+    for (const [path, file] of this.#files) if (!this.#names(path)) void this.#letGo(path, file)
   }
 
   /** The lines that go into the run's log; what else the filters want is done. */
@@ -76,10 +82,30 @@ export class LineSelection {
     let opened = this.#files.get(file)
     if (opened === undefined) {
       const onLost = (lines: number, error: Error) => this.#options.onLost(file, lines, error)
-      opened = new LineFile({ path: file, truncate: mode === 'TRUNCATE', onLost })
+      // The run has emptied it before, or written to it.
+      const truncate = mode === 'TRUNCATE' && !this.#past.has(file)
+      opened = new LineFile({ path: file, truncate, onLost })
       this.#files.set(file, opened)
     }
     return opened
+  }
+
+  #names(path: string): boolean {
+    return this.#filters.some(({ file }) => file === path)
+  }
+
+  /** Keeps the name alone of a file that no filter names any more, once every line for it is in it: a run may last for months, its filters not. */
+  async #letGo(path: string, file: LineFile): Promise<void> {
+    await file.written()
+    // Meanwhile a filter may name it again, or another change may have let go of it.
+    if (this.#names(path) || this.#files.get(path) !== file) return
+    this.#files.delete(path)
+    const wasBegun = this.#past.delete(path)
+    if (!wasBegun && !file.isBegun) return
+    this.#past.add(path)
+    if (this.#past.size <= MAX_PAST_FILES) return
+    const [oldest = ''] = this.#past
+    this.#past.delete(oldest)
   }
 }
 
