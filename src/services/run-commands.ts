@@ -16,7 +16,7 @@ import { endProcesses, RUN_VARIABLE } from './processes.ts'
 
 /** What a command may take that names no time, or 0. */
 const DEFAULT_TIMEOUT_MS = 10_000
-/** How long the output of a command that is over is waited for: what it left running may hold the pipe. */
+/** How long the output of a command that is over, and of a run that is, is waited for: what is left running may hold the pipe. */
 const OUTPUT_WAIT_MS = 100
 /** Characters of a command by which it is told of. */
 const MAX_TOLD_LENGTH = 80
@@ -45,6 +45,8 @@ export class RunCommands implements RunHooks {
   readonly #options: RunCommandsOptions
   readonly #output: LineAllowance
   readonly #background = new Set<ChildProcess>()
+  /** Outputs of commands that somebody may still write to. */
+  readonly #outputs = new Set<Readable>()
   #isEnding = false
 
   constructor(options: RunCommandsOptions) {
@@ -87,7 +89,7 @@ export class RunCommands implements RunHooks {
     }
   }
 
-  /** Ends every process that a command of the run has left; resolves once they are gone. */
+  /** Ends every process that a command of the run has left; resolves once they are gone, and what they have printed is told. */
   async end(): Promise<void> {
     this.#isEnding = true
     for (const child of this.#background) signalGroup(child, 'SIGTERM')
@@ -99,7 +101,26 @@ export class RunCommands implements RunHooks {
       ),
     )
     for (const child of this.#background) signalGroup(child, 'SIGKILL')
+    await this.#closeOutputs()
     this.#output.tell()
+  }
+
+  /** Reads what is left of the outputs, and closes those that a process which was not found, or could not be ended, holds open: the log ends with the run. */
+  async #closeOutputs(): Promise<void> {
+    const outputs = this.#outputs
+    if (outputs.size === 0) return
+    await new Promise<void>((done) => {
+      const timer = setTimeout(done, OUTPUT_WAIT_MS)
+      const closed = () => {
+        if (outputs.size > 0) return
+        clearTimeout(timer)
+        done()
+      }
+      for (const output of outputs) output.on('close', closed)
+    })
+    if (outputs.size === 0) return
+    this.#log('WARN', 'commands have left processes that still run: what these print from now on is not read', {})
+    for (const output of outputs) output.destroy()
   }
 
   #carryOut(command: LifecycleCommand, fields: LogLine['fields'], signal: AbortSignal): Promise<Fault> {
@@ -185,6 +206,8 @@ export class RunCommands implements RunHooks {
         // There is none, whatever its type says, where the process has no descriptor left for it (EMFILE, ENFILE).
         const output: Readable | undefined = child[stream]
         if (output !== undefined) {
+          this.#outputs.add(output)
+          output.on('close', () => this.#outputs.delete(output))
           readLines(output, this.#output, (text) => this.#log('INFO', text, { ...fields, stream }))
         }
       }
