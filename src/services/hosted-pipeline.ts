@@ -394,6 +394,7 @@ export class HostedPipeline {
       selection.filters = config.logFilters
     }
     if (!isDeepStrictEqual(before, config.kpis)) run?.setKpis(config.kpis)
+    run?.keepChange()
     this.#changes.note()
   }
 

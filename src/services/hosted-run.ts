@@ -129,6 +129,11 @@ export class HostedRun {
     for (const { sink, options } of waiting) this.followTelemetry(sink, options)
   }
 
+  /** What it has taken over is stored. */
+  keepChange(): void {
+    this.#launch?.handle.keepChange()
+  }
+
   /** Other KPIs are evaluated from now on. */
   setKpis(kpis: KpisConfig | undefined): void {
     if (this.#telemetry === undefined) return

@@ -805,9 +805,11 @@ describe('update', () => {
     await expect(update(id, { jsonConfig: config(2) })).rejects.toThrow(NotStored)
     store.pipelines.put = put
     expect(has).toEqual([2, 1])
+    expect(pool.last.kept).toBe(0)
     expect(await get(id)).toMatchObject({ jsonConfig: config(), currentRun: { state: 'RUNNING' } })
     await update(id, { jsonConfig: config(2) })
     expect(has).toEqual([2, 1, 2])
+    expect(pool.last.kept).toBe(1)
   })
 
   test('a run that does not take it back is stopped, and the answer says so', async () => {

@@ -140,6 +140,33 @@ describe('starting', () => {
     expect(native.openDescriptors()).toBe(before)
   })
 
+  it('has a host name looked up when a change brings it, again where it was gone in between, and keeps the answer to one that stays', async () => {
+    let asked = 0
+    const lookup = async () => [{ address: `127.0.0.${++asked}`, family: 4 }]
+    const moving = testPool({ hostNames: new HostNames(lookup) })
+    const writing = (remote_address: string) => ({
+      ...feed,
+      to: { peer_writer: { input: 'a', output: 'b', remote_address } },
+      end: { traffic_sink: { input: 'b' } },
+    })
+    const run = await startRun(moving, writing('peer.example:1'))
+    const change = async (address: string) => await run.handle.reconfigure(configure(writing(address)))
+    await change('peer.example:2')
+    await change('127.0.0.9:3')
+    // It is taken back.
+    await change('peer.example:4')
+    await change('127.0.0.9:5')
+    run.handle.keepChange()
+    await change('peer.example:6')
+    run.handle.keepChange()
+    await change('peer.example:7')
+    const told = () => run.log.flatMap(({ fields: { host, address } }) => (host === undefined ? [] : [address]))
+    await until(() => told().length === 5)
+    expect(told()).toEqual(['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:4', '127.0.0.2:6', '127.0.0.2:7'])
+    await run.stop()
+    await moving.close()
+  })
+
   it('fails with the cause when a component throws, and the thread serves the next run', () =>
     withPeer(async (peer) => {
       const run = new TestRun(pool, forward(peer, { throw_at_start: true }))

@@ -14,6 +14,8 @@ export class ScriptedRun implements RunHandle {
   readonly running: Promise<void>
   readonly ended: Promise<RunEnd>
   readonly asked: string[] = []
+  /** How often it was told that what it has taken over stays. */
+  kept = 0
   readonly log: (lines: LogLine[]) => void
   begin!: () => void
   build!: () => void
@@ -62,6 +64,10 @@ export class ScriptedRun implements RunHandle {
   reconfigure(config: PipelineConfig): Promise<void> {
     this.asked.push('reconfigure')
     return this.reconfigured(config)
+  }
+
+  keepChange(): void {
+    this.kept++
   }
 }
 

@@ -4,7 +4,7 @@ import { native } from '../native/native.ts'
 import { type CaptureOptions, CaptureReader, createCapture, giveBackCapture } from './capture.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import type { Answers, HostNames, ResolvedConfig } from './host-names.ts'
+import type { Answers, HostNames, ResolvedConfig, ResolvedHost } from './host-names.ts'
 import { layoutOf } from './layout.ts'
 import { createRegion } from './metrics.ts'
 import type { NetworkChange } from './network.ts'
@@ -49,7 +49,14 @@ export class PooledRun implements RunHandle {
   private serial = 0
   /** Rings of captures that are over, for the next: the run's thread collects no garbage, and would hold any ring that is left. */
   private readonly spareRings: { readonly ring: SharedArrayBuffer; writers: number }[] = []
-  private readonly resolve: (config: PipelineConfig, within?: number) => Promise<ResolvedConfig>
+  private readonly resolve: (
+    config: PipelineConfig,
+    known: Map<string, Answers>,
+    within?: number,
+  ) => Promise<ResolvedConfig>
+  /** The host names in what it runs, and the answers to them; until `keepChange` also to those that it had before. */
+  private hosts: readonly ResolvedHost[] = []
+  private answers: ReadonlyMap<string, Answers> = new Map()
   /** Ends the wait for the addresses of host names, for its turn and for a thread; its reason is a RunOver. */
   private readonly leave = new AbortController()
   /** The changes so far, so that none overtakes another whose names are still asked for. */
@@ -110,8 +117,7 @@ export class PooledRun implements RunHandle {
       this.markFailed = reject
     })
     this.running.catch(() => {})
-    const known = new Map<string, Answers>()
-    this.resolve = (config, within) => hostNames.resolve(config, registry, known, within)
+    this.resolve = (config, known, within) => hostNames.resolve(config, registry, known, within)
     const { signal: left } = this.leave
     const cancelled = new Promise<never>((_, reject) => {
       left.addEventListener('abort', () => reject(left.reason), { once: true })
@@ -129,7 +135,9 @@ export class PooledRun implements RunHandle {
       ...(options.preload && { preload: options.preload }),
     }
     const ready = async () => {
-      const resolved = await this.resolve(options.config)
+      const known = new Map<string, Answers>()
+      const resolved = await this.resolve(options.config, known)
+      this.have(resolved, known)
       await wait()
       this.isWaiting = false
       this.markTurn()
@@ -248,9 +256,25 @@ export class PooledRun implements RunHandle {
   reconfigure(config: PipelineConfig, timeout?: number): Promise<void> {
     // The other half is the thread's.
     const within = timeout === undefined ? undefined : timeout / 2
-    const resolved = this.changes.then(() => this.resolve(config, within))
+    const resolved = this.changes.then(async () => {
+      const known = new Map(this.answers)
+      return { change: await this.resolve(config, known, within), known }
+    })
     this.changes = resolved.catch(() => {})
-    return resolved.then((change) => this.send(change))
+    return resolved.then(async ({ change, known }) => {
+      await this.send(change)
+      this.have(change, known)
+    })
+  }
+
+  keepChange(): void {
+    const named = new Set(this.hosts.map(({ host }) => host))
+    this.answers = new Map([...this.answers].filter(([host]) => named.has(host)))
+  }
+
+  private have({ hosts }: ResolvedConfig, answers: ReadonlyMap<string, Answers>): void {
+    this.hosts = hosts
+    this.answers = answers
   }
 
   private send(change: ResolvedConfig): Promise<void> {
