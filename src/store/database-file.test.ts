@@ -158,4 +158,33 @@ describe('what is in order', () => {
     truncateSync(path, 3 * PAGE)
     expect(() => checkDatabaseFile(path)).toThrow('it is cut off')
   })
+
+  test('after another start of the machine, of a store that was ahead of its disk, what was certain to be there', async () => {
+    const SYNCED = PAGE / 2
+    const ids = (store: Store) => store.pipelines.all().map(({ id }) => id)
+    writeFileSync(path, good)
+    // As stores were written before.
+    const root = open({ path, noSubdir: true, maxDbs: 16, overlappingSync: true })
+    const pipelines = root.openDB({ name: 'pipelines' })
+    await pipelines.put('p1', pipeline('certain', 1))
+    await root.flushed
+    const synced = readFileSync(path).subarray(SYNCED, SYNCED + 200)
+    await pipelines.put('p2', pipeline('lost', 1))
+    await root.close()
+    expect(checkDatabaseFile(path)).toBe(false)
+    const lost = readFileSync(path)
+    synced.copy(lost, SYNCED)
+    for (const at of BOOT) lost.writeBigInt64LE(5n, at)
+    writeFileSync(path, lost)
+    expect(checkDatabaseFile(path)).toBe(true)
+    let store = new Store(directory)
+    expect(ids(store)).toContain('certain')
+    expect(ids(store)).not.toContain('lost')
+    await store.pipelines.put(pipeline('later', 1))
+    await store.close()
+    expect(checkDatabaseFile(path)).toBe(false)
+    store = new Store(directory)
+    expect(ids(store)).toEqual(expect.arrayContaining(['certain', 'p2', 'later']))
+    await store.close()
+  })
 })

@@ -78,18 +78,21 @@ const noPage = (1n << 64n) - 1n
  * Throws StoreDamaged where the file at `path` is no database that LMDB can open and read: each page that is reachable from where LMDB would begin is
  * there and is what leads to it says. The last pages may be missing where they are free. What the records say is not looked at. Without a file, or with an
  * empty one, there is nothing to look at. Nobody may write to the file meanwhile.
+ *
+ * Returns whether the newest state may be ahead of what has reached the disk, as of a writer with lmdb's overlappingSync when the machine went down: lmdb
+ * goes by an earlier one then, but only where it is opened with overlappingSync.
  */
-export function checkDatabaseFile(path: string): void {
+export function checkDatabaseFile(path: string): boolean {
   let file: number
   try {
     file = openSync(path, 'r')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
     throw error
   }
   try {
     const { size } = fstatSync(file)
-    if (size > 0) checkPages(file, size)
+    return size > 0 && checkPages(file, size)
   } catch (error) {
     if (error instanceof Fault) throw new StoreDamaged(path, error.message)
     throw error
@@ -112,7 +115,7 @@ interface Expected {
   readonly pages?: number
 }
 
-function checkPages(file: number, size: number): void {
+function checkPages(file: number, size: number): boolean {
   const bytesAt = (at: number, bytes: number): Buffer => {
     const buffer = Buffer.alloc(bytes)
     if (at + bytes > size || readSync(file, buffer, 0, bytes, at) < bytes) {
@@ -122,8 +125,12 @@ function checkPages(file: number, size: number): void {
   }
   const pageSize = pageSizeOf(bytesAt(0, metaAt.end))
   checkMeta(bytesAt(pageSize, metaAt.end))
-  const [first, second, synced] = [0, pageSize, pageSize / 2].map((at) => metaOf(bytesAt(at, metaAt.end)))
-  const { roots, lastPage } = chosen(chosen(first as Meta, second as Meta), synced as Meta)
+  const [first, second, synced] = [0, pageSize, pageSize / 2].map((at) => metaOf(bytesAt(at, metaAt.end))) as [
+    Meta,
+    Meta,
+    Meta,
+  ]
+  const { roots, lastPage, transaction } = chosen(chosen(first, second), synced)
   const waiting: Expected[] = roots.filter((root) => root !== noPage).map((root) => ({ number: Number(root) }))
   const seen = new Set<number>()
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -147,6 +154,7 @@ function checkPages(file: number, size: number): void {
       for (const offset of nodesOf(page, number)) waiting.push({ number: page.readUIntLE(offset, 6) })
     } else throw isNot(number)
   }
+  return first.transaction > transaction || second.transaction > transaction
 }
 
 function pageSizeOf(page: Buffer): number {

@@ -11,6 +11,13 @@ interface FileIdentity {
 }
 
 const files = new WeakMap<RootDatabase, FileIdentity>()
+/** Those of which lmdb answers what is written before that is on disk. */
+const overlapping = new WeakSet<RootDatabase>()
+
+/** Notes whether a store has been opened with lmdb's overlappingSync. */
+export function noteSync(root: RootDatabase, { overlappingSync }: { overlappingSync: boolean }): void {
+  if (overlappingSync) overlapping.add(root)
+}
 
 /** Notes which file a store has just been opened on: changes made to it once it is deleted, or another lies in its place, are lost. */
 export function noteFile(root: RootDatabase): void {
@@ -34,7 +41,7 @@ export async function durable(root: RootDatabase, ...writes: Promise<unknown>[])
     const path = pathOf(root)
     throw new NotStored(path, `${text}; ${bytesFree(path)} bytes are free`, { cause: error })
   }
-  await root.flushed
+  if (overlapping.has(root)) await root.flushed
   requireFile(root)
 }
 

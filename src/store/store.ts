@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
-import { durable, forgetFile, noteFile } from './durable.ts'
+import { durable, forgetFile, noteFile, noteSync } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -44,10 +44,13 @@ export class Store {
   constructor(directory: string, { reserve }: { reserve?: Reserve } = {}) {
     makeDirectory(directory)
     const { data: path } = storeFiles(directory)
-    checkDatabaseFile(path)
+    // With it, lmdb shows what it writes before that is on disk: what the disk then refuses would be there all the same.
+    const overlappingSync = checkDatabaseFile(path)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
-    this.#root = reading(path, () => open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false }))
+    const options = { path, noSubdir: true, maxDbs: 16, eventTurnBatching: false, overlappingSync }
+    this.#root = reading(path, () => open(options))
     watchWrites(this.#root)
+    noteSync(this.#root, options)
     noteFile(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)
     chmodSync(path, 0o600)

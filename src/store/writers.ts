@@ -75,7 +75,8 @@ export function watchWrites(root: RootDatabase): void {
  * and ended the process where another one was faster and the environment had gone by then.
  */
 export async function close(root: RootDatabase): Promise<void> {
-  await root.flushed
+  // That the last of it was refused has been told to whoever wrote it.
+  await Promise.allSettled([root.flushed])
   await writers.get(root)?.gone()
   await root.close()
 }
