@@ -2,6 +2,7 @@
 import type { Database, RootDatabase } from 'lmdb'
 import { reading } from './database-file.ts'
 import { durable } from './durable.ts'
+import { readOf } from './fatal.ts'
 import { roomFor } from './room.ts'
 
 export interface CollectionOptions<R> {
@@ -26,18 +27,20 @@ export class RecordCollection<R> {
 
   /** In the order of their keys. Throws StoreDamaged where one cannot be read. */
   all(): R[] {
-    return reading(this.#root, () => [...this.#records.getRange()].map(({ value }) => value))
+    return reading(this.#root, () =>
+      readOf(this.#root, (options) => [...this.#records.getRange(options)].map(({ value }) => value)),
+    )
   }
 
   get(key: string): R | undefined {
-    return reading(this.#root, () => this.#records.get(key))
+    return reading(this.#root, () => readOf(this.#root, (options) => this.#records.get(key, options)))
   }
 
   /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
   async put(record: R): Promise<void> {
     const { keyOf, bytesOf } = this.#options
     if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
-    await durable(this.#root, this.#records.put(keyOf(record), record))
+    await durable(this.#root, () => [this.#records.put(keyOf(record), record)])
   }
 
   /** As `put`, as part of a transaction that the caller has begun. */
@@ -54,7 +57,7 @@ export class RecordCollection<R> {
 
   /** Resolves once none of the records is on disk any more; those that are not there count as removed. Rejects as `put` does. */
   async remove(keys: string | readonly string[]): Promise<void> {
-    await durable(this.#root, ...[keys].flat().map((key) => this.#records.remove(key)))
+    await durable(this.#root, () => [keys].flat().map((key) => this.#records.remove(key)))
   }
 }
 
@@ -75,14 +78,14 @@ export class SingleRecord<R> {
   }
 
   get(): R | undefined {
-    return reading(this.#root, () => this.#records.get(this.#options.key))
+    return reading(this.#root, () => readOf(this.#root, (options) => this.#records.get(this.#options.key, options)))
   }
 
   /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
   async put(record: R): Promise<void> {
     const { key, bytesOf } = this.#options
     if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
-    await durable(this.#root, this.#records.put(key, record))
+    await durable(this.#root, () => [this.#records.put(key, record)])
   }
 
   /** As `put`, as part of a transaction that the caller has begun. */
@@ -92,6 +95,6 @@ export class SingleRecord<R> {
 
   /** Resolves once the removal is on disk. Rejects as `put` does. */
   async remove(): Promise<void> {
-    await durable(this.#root, this.#records.remove(this.#options.key))
+    await durable(this.#root, () => [this.#records.remove(this.#options.key)])
   }
 }

@@ -5,6 +5,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { RootDatabase } from 'lmdb'
+import { NotStored } from '../contract/errors.ts'
 import { messageOf } from '../text/error-message.ts'
 
 /** The file of the store cannot be read; the message says which, what is wrong with it and what to do. */
@@ -26,12 +27,13 @@ const OF_DISKS: ReadonlySet<number> = new Set([EIO, EFBIG, ENOSPC, EROFS, EDQUOT
 
 /**
  * What `read` reads of a database, or of one below it. Throws StoreDamaged where LMDB says that the file is not in order or a record in it is none, an Error
- * that names the file where the system refuses something (LMDB has a number over 0 as `code` then).
+ * that names the file where the system refuses something (LMDB has a number over 0 as `code` then), NotStored as it is.
  */
 export function reading<T>(of: RootDatabase | string, read: () => T): T {
   try {
     return read()
   } catch (error) {
+    if (error instanceof NotStored) throw error
     const { code } = error as { code?: unknown }
     const path = typeof of === 'string' ? of : (of as unknown as { path: string }).path
     if (typeof code === 'number' && code > 0) {

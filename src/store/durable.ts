@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
 import { codeOf } from '../text/error-message.ts'
+import { environmentOf } from './fatal.ts'
 
 interface FileIdentity {
   readonly dev: number
@@ -29,8 +30,14 @@ export function forgetFile(root: RootDatabase): void {
   files.delete(root)
 }
 
-/** Resolves once `writes` are on disk. Throws NotStored when the disk did not take them: full, a quota, a fault, or the file is gone. */
-export async function durable(root: RootDatabase, ...writes: Promise<unknown>[]): Promise<void> {
+/** Resolves once what `write` begins is on disk. Throws NotStored when the disk did not take it: full, a quota, a fault, or the file is gone. */
+export function durable(root: RootDatabase, write: () => Promise<unknown>[]): Promise<void> {
+  const environment = environmentOf(root)
+  return environment === undefined ? onDisk(root, write) : environment.until(() => onDisk(root, write))
+}
+
+async function onDisk(root: RootDatabase, write: () => Promise<unknown>[]): Promise<void> {
+  const writes = write()
   try {
     await Promise.all(writes)
   } catch (error) {
@@ -42,6 +49,7 @@ export async function durable(root: RootDatabase, ...writes: Promise<unknown>[])
     throw new NotStored(path, `${text}; ${bytesFree(path)} bytes are free`, { cause: error })
   }
   if (overlapping.has(root)) await root.flushed
+  environmentOf(root)?.keep()
   requireFile(root)
 }
 

@@ -7,6 +7,7 @@ import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
 import { durable, forgetFile, noteFile, noteSync } from './durable.ts'
+import { watchEnvironment } from './fatal.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -62,6 +63,7 @@ export class Store {
     this.nodes = new NodeCollection(this.#root)
     this.hubId = new SingleRecord(this.#root, { name: 'hub', key: 'id' })
     this.requestIds = new RequestIds(this.#root)
+    watchEnvironment(this.#root)
   }
 
   /**
@@ -76,7 +78,7 @@ export class Store {
         this.hubId.putWithin(hubId)
         this.requestIds.skipWithin(requestIds)
       })
-    await durable(this.#root, write())
+    await durable(this.#root, () => [write()])
   }
 
   /** Brings everything to disk. */

@@ -1,11 +1,14 @@
 /** The threads by which lmdb writes for a store: what they say of failures, and that they are done before it is closed. */
 import type { RootDatabase } from 'lmdb'
+import { environmentOf, MDB_PANIC } from './fatal.ts'
 
 type Told = (status: number) => unknown
 
-/** The part of lmdb's environment that `watchWrites` looks at. */
-interface Environment {
+/** The part of lmdb's environment that `watchWrites` uses. */
+interface LmdbEnvironment {
   readonly startWriting?: (address: number, told: Told) => void
+  /** Lets go of the lock that orders the threads that write. */
+  readonly resumeWriting?: () => void
 }
 
 /** What lmdb tells of a batch that is on disk. */
@@ -47,14 +50,21 @@ const writers = new WeakMap<RootDatabase, Writers>()
  * with the rejection, and tells it once.
  */
 export function watchWrites(root: RootDatabase): void {
-  const { env } = root as unknown as { env: Environment }
+  const { env } = root as unknown as { env: LmdbEnvironment }
   const start = env.startWriting?.bind(env)
   if (start === undefined) return
   const writing = new Writers()
   writers.set(root, writing)
   const startWriting = (address: number, told: Told) => {
+    // What was to be written has been refused when that became known.
+    if (environmentOf(root)?.failure !== undefined) return
     start(address, (status) => {
       if (!UNDER_WAY.has(status)) writing.end()
+      if (status === MDB_PANIC) {
+        // The thread has gone with lmdb's lock and answered nobody: the next one would wait for the lock for good.
+        env.resumeWriting?.()
+        environmentOf(root)?.fail()
+      }
       const { error } = console
       console.error = () => {}
       try {
@@ -75,8 +85,12 @@ export function watchWrites(root: RootDatabase): void {
  * and ended the process where another one was faster and the environment had gone by then.
  */
 export async function close(root: RootDatabase): Promise<void> {
+  const environment = environmentOf(root)
   // That the last of it was refused has been told to whoever wrote it.
-  await Promise.allSettled([root.flushed])
+  const flushed = async () => void (await Promise.allSettled([root.flushed]))
+  await (environment === undefined ? flushed() : environment.until(flushed).catch(() => {}))
   await writers.get(root)?.gone()
-  await root.close()
+  environment?.close()
+  // lmdb's own closing would wait for answers that do not come; what is open goes with the process.
+  if (environment?.failure === undefined) await root.close()
 }
