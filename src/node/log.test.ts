@@ -67,7 +67,7 @@ test('text: a fault has its stack below the line, what an operation has answered
   expect(lines[0]).toMatch(/ERROR operation failed\n {2}TypeError: x is undefined\n {6}at /)
 })
 
-test('a full disk: one line a minute with how often it was met, without stacks, whoever met it', () => {
+test('a full disk: one line a minute with how often it was met, without stacks, whoever met it; another where the node is to be restarted', () => {
   const lines: string[] = []
   let now = 0
   const destination = { write: (line: string) => void lines.push(line) }
@@ -82,6 +82,13 @@ test('a full disk: one line a minute with how often it was met, without stacks, 
   log.error({ err: refused() }, 'operation failed')
   expect(lines).toHaveLength(3)
   expect(lines[2]).toContain('refused=21')
+  const failed = () => new NotStored('/data/penstock.lmdb', 'the disk has refused a page', { cure: 'restart the node' })
+  for (let i = 0; i < 5; i++) {
+    log.error({ err: failed() }, 'operation failed')
+    log.error({ err: refused() }, 'operation failed')
+  }
+  expect(lines).toHaveLength(4)
+  expect(lines[3]).toMatch(/\(the disk has refused a page\): restart the node .*refused=1\n$/)
 })
 
 /** Standard error with room for `room` bytes; then it fails with `code`. */

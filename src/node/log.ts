@@ -39,9 +39,13 @@ export function createLog(options: NodeLogOptions): Logger {
   return log
 }
 
-/** A disk that is full refuses every change: one line a minute says so, whichever part of the node met it, and how often it was met. */
+/**
+ * A disk that is full refuses every change: one line a minute says so, whichever part of the node met it, and how often it was met; another line where
+ * something else is to be done about it.
+ */
 function diskLines(now: () => number) {
-  let quietUntil = Number.NEGATIVE_INFINITY
+  /** By what is to be done. */
+  const quietUntil = new Map<string, number>()
   let untold = 0
   return function (this: Logger, line: Parameters<LogFn>, method: LogFn): void {
     const refused = notStoredOf((line[0] as { err?: unknown } | undefined)?.err)
@@ -50,10 +54,10 @@ function diskLines(now: () => number) {
       return
     }
     untold++
-    if (now() < quietUntil) return
+    if (now() < (quietUntil.get(refused.cure) ?? 0)) return
     const message = `${refused.path} does not take changes (${refused.why}): ${refused.cure} (who asked for a change is told at once; this line comes once a minute at most)`
     method.call(this, { refused: untold }, message)
-    quietUntil = now() + DISK_LINE_MS
+    quietUntil.set(refused.cure, now() + DISK_LINE_MS)
     untold = 0
   }
 }

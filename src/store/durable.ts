@@ -37,6 +37,8 @@ export function durable(root: RootDatabase, write: () => Promise<unknown>[]): Pr
 }
 
 async function onDisk(root: RootDatabase, write: () => Promise<unknown>[]): Promise<void> {
+  // What is refused for that alone must not be done in a file that is put back later.
+  requireFile(root)
   const writes = write()
   try {
     await Promise.all(writes)

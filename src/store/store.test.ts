@@ -1,5 +1,5 @@
 /** Records on disk: as they were written, after the store was closed and opened again. */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -132,15 +132,22 @@ test('changes resolve in the order in which they were begun', async () => {
 test.each([
   ['that it would have to grow for', { reserve: () => {} }],
   ['that it has room for', {}],
-])('a store that was deleted under the node takes no change %s, and says why', async (_what, options) => {
-  const store = new Store(directory, options)
-  await store.pipelines.put(pipeline)
-  const file = join(directory, 'penstock.lmdb')
-  rmSync(file)
-  const gone = /did not take the change \(ENOENT\): it was deleted under the node/
-  await expect(store.pipelines.put({ ...pipeline, id: 'second' })).rejects.toThrow(gone)
-  await expect(store.pipelines.remove(pipeline.id)).rejects.toThrow(gone)
-  writeFileSync(file, '')
-  await expect(store.pipelines.remove(pipeline.id)).rejects.toThrow(/\(another file is in its place\)/)
-  await store.close()
-})
+])(
+  'a store that was deleted under the node takes no change %s, and says why, nor has it one once it is put back',
+  async (_what, options) => {
+    const store = new Store(directory, options)
+    await store.pipelines.put(pipeline)
+    const file = join(directory, 'penstock.lmdb')
+    renameSync(file, `${file}.away`)
+    const gone = /did not take the change \(ENOENT\): it was deleted under the node/
+    await expect(store.pipelines.put({ ...pipeline, id: 'second' })).rejects.toThrow(gone)
+    await expect(store.pipelines.remove(pipeline.id)).rejects.toThrow(gone)
+    writeFileSync(file, '')
+    await expect(store.pipelines.remove(pipeline.id)).rejects.toThrow(/\(another file is in its place\)/)
+    await store.close()
+    renameSync(`${file}.away`, file)
+    const again = new Store(directory)
+    expect(again.pipelines.all()).toEqual([pipeline])
+    await again.close()
+  },
+)
