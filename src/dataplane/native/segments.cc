@@ -41,10 +41,24 @@ static void finishIp(uint8_t* data, bool six, size_t bytes) {
   store(data + 10, static_cast<uint16_t>(~foldOnes(onesSumOfFew(data, static_cast<size_t>(data[0] & 15) * 4, 0))));
 }
 
-/** Takes out of the headers of a GSO frame what differs between its packets, and sums the rest up. */
-static void takeFields(Frame* frame) {
+/**
+ * Takes out of the headers of a GSO frame what differs between its packets, and sums the rest up. With `partial` the checksum holds the pseudo-header's
+ * sum of the whole frame, which is taken as the kernel has made it: of a packet on a source route, IPv4's or IPv6's, that is with the last
+ * destination, and the header has the next.
+ */
+static void takeFields(Frame* frame, bool partial) {
   uint8_t* data = frame->data;
   uint8_t* header = data + frame->transport;
+  uint64_t start;
+  if (partial) {
+    const size_t length = frame->bytes - frame->transport;
+    uint16_t whole;
+    memcpy(&whole, header + (frame->udp ? 6 : 16), 2);
+    // Less the length: what is taken off a ones' complement sum is added inverted.
+    start = whole + onesOfField(~length) + onesOfField(~(length >> 16));
+  } else {
+    start = pseudo(data, frame->six, frame->udp ? kUdp : kTcp, 0);
+  }
   put16(data + (frame->six ? 4 : 2), 0);
   if (!frame->six) {
     frame->id = get16(data + 4);
@@ -61,7 +75,7 @@ static void takeFields(Frame* frame) {
     header[13] = 0;
     put16(header + 16, 0);
   }
-  frame->transportSum = onesSumOfFew(header, frame->headers - frame->transport, pseudo(data, frame->six, frame->udp ? kUdp : kTcp, 0));
+  frame->transportSum = onesSumOfFew(header, frame->headers - frame->transport, start);
 }
 
 Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes) {
@@ -98,7 +112,7 @@ Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes) {
   frame.gso = true;
   frame.size = vnet.gsoSize;
   frame.segments = (bytes - frame.headers + frame.size - 1) / frame.size;
-  takeFields(&frame);
+  takeFields(&frame, partial);
   return frame;
 }
 

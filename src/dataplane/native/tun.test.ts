@@ -1,4 +1,5 @@
 /** TUN and TAP devices against the kernel's own sockets; needs root and /dev/net/tun. */
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -272,6 +273,32 @@ for (const offload of [false, true]) {
           }
           const sent = packets.map((_, i) => Buffer.from(pattern(500, i)))
           expect(received.map((bytes) => sent.findIndex((one) => one.equals(bytes)))).toEqual([1, 2, 4, 5])
+        })
+      }
+
+      // Without offload the kernel cuts them itself.
+      if (family === 6 && offload) {
+        test('packets on a source route have checksums of where they go at last', (context) => {
+          if (missing) return context.skip()
+          const tun = openTun(6, true)
+          const first = PEER[6].replace('::2', '::9')
+          const route = ['-6', 'route', 'add', PEER[6], 'encap', 'seg6', 'mode', 'inline', 'segs', first, 'dev', NAME]
+          // A kernel without segment routing.
+          if (spawnSync('ip', route).status !== 0) return context.skip()
+          const socket = boundUdp(6)
+          const out = Int32Array.from({ length: 20 }, (_, i) => packetOf(memory, pattern(i < 19 ? 1000 : 33, i)))
+          expect(native.udpSend(socket, id, out, 0, out.length, ioCounters())).toBe(out.length)
+          // What the routing header takes: 8 bytes, and two addresses.
+          const isRouted = (packet: Uint8Array) => packet[6] === 43 && packet[40] === 17
+          collect(tun, out.length, isRouted).forEach((packet, i) => {
+            expect(packet[39]).toBe(9)
+            const plain = Uint8Array.from([...packet.subarray(0, 40), ...packet.subarray(80)])
+            plain.set(PEER_BYTES[6], 24)
+            plain[6] = 17
+            expect(transportSum(plain)).toBe(0xffff)
+            expect(Buffer.compare(payloadOf(plain), pattern(i < 19 ? 1000 : 33, i))).toBe(0)
+          })
+          expect(memory.free[0]).toBe(1000)
         })
       }
 
