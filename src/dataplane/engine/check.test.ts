@@ -524,4 +524,16 @@ describe('warnings', () => {
     for (const { message } of warnings)
       expect(message).toMatch(/^(239\.1\.1\.1|ff15::1) is .* not join.*multicast_group/)
   })
+
+  it.each([
+    [{ local_address: '192.0.2.1:5000', multicast_group: '239.1.1.1' }, '239.1.1.1:5000'],
+    [{ local_address: '[2001:db8::1]:5000', multicast_group: 'ff15::1' }, '[ff15::1]:5000'],
+    [{ local_address: '0.0.0.0:5000', remote_address: '192.0.2.2:7', multicast_group: '239.1.1.1' }, '239.1.1.1:5000'],
+    [{ local_address: '0.0.0.0:5000', remote_address: '239.1.1.1:7', multicast_group: '239.1.1.1' }, undefined],
+    [{ local_address: '239.1.1.1:5000', remote_address: '192.0.2.2:7', multicast_group: '239.1.1.1' }, undefined],
+  ])('tell of a udp that joins a group of which it hears nothing: %j', (config, cure) => {
+    const warnings = warningsOf({ net: { udp: { output: 'x', ...config } }, sink: { traffic_sink: { input: 'x' } } })
+    expect(warnings.map(({ pointer }) => pointer)).toEqual(cure ? [`${at}/net/udp/multicast_group`] : [])
+    for (const { message } of warnings) expect(message).toContain(`make local_address that of the group, ${cure},`)
+  })
 })

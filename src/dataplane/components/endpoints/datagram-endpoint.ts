@@ -7,6 +7,7 @@ import {
   formatSocketAddress,
   isAnyAddress,
   parseSocketAddress,
+  portOfAddress,
   remoteRecord,
 } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
@@ -99,6 +100,29 @@ export function unjoinedGroup(pointer: string, bound: string | undefined, joined
   if (joined !== undefined && addressBytes(joined) === addressBytes(address)) return []
   const what = `${address} is the address of a multicast group that the socket does not join, so nothing comes in`
   return [{ pointer, message: `${what}; udp joins the group that multicast_group names` }]
+}
+
+/**
+ * What to warn of where a socket joins a group and hears nothing of it: to one that is at an address of the machine, which connecting it to a peer makes of
+ * any, Linux gives only what is sent to that.
+ */
+export function unheardGroup(group: string, local: string | undefined, remote: string | undefined): Fault[] {
+  const address = local === undefined ? undefined : parseSocketAddress(local)?.address
+  if (address === undefined || isMulticast(address)) return []
+  const peer = remote === undefined ? undefined : parseSocketAddress(remote)?.address
+  const isConnected = peer !== undefined && !isMulticast(peer)
+  if (isAnyAddress(address) && !isConnected) return []
+  const why = isAnyAddress(address)
+    ? `with remote_address ${remote} the socket is at the address it sends from`
+    : `the socket is at ${address}`
+  const port = portOfAddress(local as string) as number
+  const cure = `make local_address that of the group, ${formatSocketAddress({ address: group, port })}, and say with interface where to join it`
+  return [
+    {
+      pointer: '/multicast_group',
+      message: `${why} and gets only what is sent to that, nothing of the group: ${cure}`,
+    },
+  ]
 }
 
 /** What the kernel gives datagrams to a group when nothing else is said. */

@@ -26,6 +26,7 @@ import {
   openForBothFamilies,
   SEVERAL_CLIENTS,
   UNHEARD_ERRORS,
+  unheardGroup,
   unjoinedGroup,
 } from './datagram-endpoint.ts'
 
@@ -64,7 +65,12 @@ export const udp = defineComponent({
     multicast_ttl: Optional(
       Uint32('Routers that multicast datagrams may pass; the field of IP has 8 bits.', { maximum: 255, unit: 'hops' }),
     ),
-    multicast_group: Optional(Text('Multicast group to join.', { format: 'ip', maxLength: 45 })),
+    multicast_group: Optional(
+      Text(
+        'Multicast group to join. What is sent to it is heard where local_address is that of the group, or 0.0.0.0 or [::] and there is no remote_address but a group’s.',
+        { format: 'ip', maxLength: 45 },
+      ),
+    ),
     lock_to_first_peer: Bool('Hear and answer nobody but the first peer heard.', { default: false }),
   }),
   metrics: DATAGRAM_METRICS,
@@ -118,7 +124,9 @@ export const udp = defineComponent({
     return faults
   },
   warn(config, { comesBack }) {
-    const unheard = config.output ? unjoinedGroup('/local_address', config.local_address, config.multicast_group) : []
+    const { output, local_address: local, remote_address: remote, multicast_group: group } = config
+    const unheard = output ? unjoinedGroup('/local_address', local, group) : []
+    if (output && group !== undefined) unheard.push(...unheardGroup(group, local, remote))
     if (!comesBack) return unheard
     const what = 'what is received at output comes back here unchanged: every datagram is answered with itself'
     const risk = 'and between two sockets that do so one datagram goes round for ever, as fast as the machines can'
