@@ -31,6 +31,10 @@ import { ToldErrors } from './told-errors.ts'
 export const UNHEARD_ERRORS =
   'What the network reports of packets that were sent, such as that nobody listens at their port (ICMP), Linux tells only a socket with one peer: a udp with remote_address counts it in socket_errors and says it in the run log; udp without it, udp_local and udp_remote, whose packets may have been given their address by peer_writer, never hear of it.'
 
+/** For the pages of datagram sockets: what none of their figures has. */
+export const UNREAD_DATAGRAMS =
+  'What comes while the buffer of the socket is full, since the run was kept from reading, the kernel drops and counts by itself: `nstat -az UdpRcvbufErrors Udp6RcvbufErrors` in the network namespace of the node, for all its sockets.'
+
 export const DATAGRAM_METRICS = {
   ...ENDPOINT_METRICS,
   unaddressed_packets: drop('Packets to send that had no address to go to.'),

@@ -34,6 +34,10 @@ export const INTERFACE_LIFE =
 export const interfaceFound = (kind: 'tun' | 'tap') =>
   `An interface of that name that was made to last (ip tuntap add${kind === 'tap' ? ' mode tap' : ''}, also for a user without the capability) is used as it is: the run changes neither its address nor its MTU nor whether it is up, says in its log what differs, and leaves it there.`
 
+/** For the pages of both: what none of their figures has. */
+export const unreadPackets = (places: string) =>
+  `What the machine sends while the queue of the interface is full (${places} packets), since the run was kept from reading, the kernel drops and counts by itself: \`ip -s link show NAME\` has it as dropped under TX; \`ip link set NAME txqueuelen 5000\` makes the queue longer.`
+
 interface InterfaceConfig {
   interface_name: string
   ip: string

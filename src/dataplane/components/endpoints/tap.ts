@@ -11,6 +11,7 @@ import {
   interfaceFound,
   interfaceWarnings,
   openInterface,
+  unreadPackets,
 } from './interface-endpoint.ts'
 
 /** Two addresses, an EtherType and one VLAN tag (IEEE 802.3, 802.1Q). */
@@ -25,7 +26,9 @@ export const tap = defineComponent({
     'Creates a TAP interface: Ethernet frames the machine sends into it go out, what comes in is received by the machine.',
   details: `A packet is one frame, from the destination address on and without the frame check sequence; ARP, IPv6 neighbour discovery, broadcasts and what a bridge passes on are among them. The longest frame is 18 bytes longer than the MTU: header and one VLAN tag. What a tunnel writes around a frame comes on top. ${INTERFACE_LIFE} ${interfaceFound('tap')}
 
-Two of them joined by a tunnel are one Ethernet segment. A bridge at each end and a second way between the two makes a loop in which a broadcast goes round for ever: let the bridges run the spanning tree protocol.`,
+Two of them joined by a tunnel are one Ethernet segment. A bridge at each end and a second way between the two makes a loop in which a broadcast goes round for ever: let the bridges run the spanning tree protocol.
+
+${unreadPackets('1,000')}`,
   config: Type.Object({
     ...interfaceFields('Ethernet frames'),
     mtu: Uint32(

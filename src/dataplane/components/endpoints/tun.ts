@@ -13,6 +13,7 @@ import {
   interfaceFound,
   interfaceWarnings,
   openInterface,
+  unreadPackets,
 } from './interface-endpoint.ts'
 
 const MALFORMED = IO_COUNTERS.indexOf('malformed')
@@ -22,7 +23,7 @@ export const tun = defineComponent({
   family: 'endpoints',
   summary:
     'Creates a TUN interface: what the machine routes into it goes out, what comes in is received by the machine.',
-  details: `${INTERFACE_LIFE} With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back. ${interfaceFound('tun')}`,
+  details: `${INTERFACE_LIFE} With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back. ${interfaceFound('tun')}\n\n${unreadPackets('500')}`,
   config: Type.Object({
     ...interfaceFields('IP packets'),
     generic_offload: Bool('Exchange large packets with the machine (GSO, GRO).', { default: false }),
