@@ -7,6 +7,7 @@ import { isJoined } from './joined-groups.ts'
 import type { Log } from './log.ts'
 import type { NativeIoParts } from './native-packet-io.ts'
 import { RoutedSocket } from './routed-socket.ts'
+import { watchOpened } from './watch-opened.ts'
 
 /** The interface, and its number before the socket was opened: one that is replaced in between is noticed later. */
 export interface FollowedInterface {
@@ -140,7 +141,7 @@ export class InterfaceSocket extends RoutedSocket {
       if (!chosenPort || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
       fresh = this.openSocket(options)
     }
-    native.pollerAdd(io.poller, fresh, token)
+    watchOpened(io.poller, fresh, token)
     native.close(handle)
     this.handle = fresh
     this.index = index

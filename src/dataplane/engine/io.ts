@@ -112,7 +112,7 @@ export interface ConnectionIo {
 export interface ListenerIo {
   /** Address or name that it listens at. */
   readonly name: string
-  /** Next of the connections that wait; null when none does. Throws when the system has no place for it: `code` is EMFILE or the like. */
+  /** Next of the connections that wait; null when none does. Throws when the system gives none, for want of room for it or as it forbids it: an error with `code` and `errno`. */
   accept(): ConnectionIo | null
   /** Whether `acceptable` is to be called. */
   accepting(on: boolean): void

@@ -4,6 +4,7 @@ import { InterfaceName, indexNow } from './interface-name.ts'
 import type { FollowedInterface } from './interface-socket.ts'
 import type { Log } from './log.ts'
 import { type ConnectionParts, type NativeConnection, NativeListener } from './native-connection.ts'
+import { watchOpened } from './watch-opened.ts'
 
 export class LinkListener extends NativeListener {
   private readonly interface: string
@@ -65,7 +66,7 @@ export class LinkListener extends NativeListener {
   private reopen(index: number): void {
     const { io, handle, token } = this
     const fresh = this.openAgain()
-    native.pollerAdd(io.poller, fresh, token)
+    watchOpened(io.poller, fresh, token)
     native.close(handle)
     this.handle = fresh
     this.index = index

@@ -1,14 +1,27 @@
 /** TCP connections and those of Unix sockets of a run, and their listeners, as components see them. */
-import { constants } from 'node:os'
+import { getSystemErrorMap } from 'node:util'
 import { native, REMOTE_BYTES } from '../native/native.ts'
 import { IO_COUNTERS } from '../native/socket-calls.ts'
 import { formatRemote } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { ConnectionIo, ListenerIo } from './io.ts'
 import type { NativeIoParts } from './native-packet-io.ts'
+import { errorName } from './system-errors.ts'
 
-/** The system has no place for another connection, though one waits. */
-const NO_ROOM = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'] as const
+/** None waits, or the one that did has gone or met an error of its network, and the next look finds the next (accept(2)). */
+const NONE_WAITS = new Set([
+  'EAGAIN',
+  'EINTR',
+  'ECONNABORTED',
+  'EPROTO',
+  'ENOPROTOOPT',
+  'ENOTSUP',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ENONET',
+  'EHOSTDOWN',
+])
 
 /** What they need of the run's I/O. */
 export interface ConnectionParts extends NativeIoParts {
@@ -108,10 +121,10 @@ export class NativeListener implements ListenerIo {
   accept(): ConnectionIo | null {
     const next = this.next(this.handle)
     if (typeof next !== 'number') return next
-    const code = NO_ROOM.find((name) => next === -constants.errno[name])
-    if (code !== undefined) throw Object.assign(new Error(`no connection can be accepted (${code})`), { code })
-    // None waits, or the one that did has gone (accept(2) tells of errors on its network); the next look finds the next.
-    return null
+    const name = getSystemErrorMap().get(next)?.[0]
+    if (name !== undefined && NONE_WAITS.has(name)) return null
+    const code = errorName(-next)
+    throw Object.assign(new Error(`no connection can be accepted (${code})`), { code, errno: next })
   }
 
   accepting(on: boolean): void {

@@ -26,6 +26,7 @@ import { OwnInterface } from './own-interface.ts'
 import type { Packets } from './packets.ts'
 import { RouteWatch } from './route-watch.ts'
 import { isRouted, RoutedSocket } from './routed-socket.ts'
+import { watchOpened } from './watch-opened.ts'
 
 const COMMAND_TOKEN = 0
 
@@ -231,9 +232,9 @@ export class NativeIo implements Io, NativeIoParts {
 
   private add(handle: number, watched: Watched): number {
     const token = this.nextToken
+    watchOpened(this.poller, handle, token)
     this.freeTokens.pop()
     this.watched[token] = watched
-    native.pollerAdd(this.poller, handle, token)
     return token
   }
 

@@ -1,17 +1,22 @@
 /** A listener: takes the connections that come, and refuses those that are too many or of somebody who may not. */
 import { NS_PER_MS } from '../../engine/clock.ts'
 import type { ConnectionEvents, ConnectionIo, ConnectionOptions, ListenerIo } from '../../engine/io.ts'
+import { cureOf } from '../../engine/scarcity.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { Connection, type ConnectionContext, type ConnectionOwner, type Peers } from './connection.ts'
 import { FOLLOW_NS } from './followed-record.ts'
 import type { SendQueue } from './send-queue.ts'
+import { ToldErrors } from './told-errors.ts'
 
 /** Connections of one listener. */
 const MAX_CONNECTIONS = 1024
 /** Connections accepted in one breath. */
 const MAX_ACCEPTED_AT_ONCE = 64
-/** Time between two attempts to accept when the system has no place for a connection. */
+/** Time between two attempts to accept when the system gives no connection, though one waits. */
 const ACCEPT_WAIT_NS = 100 * NS_PER_MS
+
+const NONE_ACCEPTED = 'no connection can be accepted'
+const WAIT = 'those that come wait until one can'
 
 interface ListeningOwner extends ConnectionOwner {
   /** Connections there are now. */
@@ -25,6 +30,7 @@ export class Accepting {
   private readonly queue: () => SendQueue
   private readonly listener: ListenerIo
   private readonly acceptTimer: Timer
+  private readonly refusals: ToldErrors
 
   /** `queue` makes the queue of a connection. Throws when it cannot listen. */
   constructor(
@@ -38,6 +44,7 @@ export class Accepting {
     this.owner = owner
     this.peers = peers
     this.queue = queue
+    this.refusals = new ToldErrors(context.clock, context.log, NONE_ACCEPTED, 'socket_errors')
     this.acceptTimer = context.timer(() => this.listener.accepting(true))
     this.listener = context.io.listen(socket, () => this.accept(), events)
     if (this.listener.follow) this.follow(context)
@@ -67,7 +74,7 @@ export class Accepting {
         context.metrics.socket_errors.add(1)
         listener.accepting(false)
         this.acceptTimer.at(context.clock.now + ACCEPT_WAIT_NS)
-        owner.tell('accept', `${(error as Error).message}: close some, or raise the limit of open files (ulimit -n)`)
+        this.refusals.tell(-((error as NodeJS.ErrnoException).errno ?? 0), NONE_ACCEPTED, cureOf(error) ?? WAIT, {})
         return
       }
       if (io === null) return
