@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { socketAddressText } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { messageOf } from '../text/error-message.ts'
 
 /** The failure of a listener for `what` (HTTP, gRPC) on `address`:`port`, whose setting is `setting`. */
 export async function listenFailure(
@@ -42,7 +43,7 @@ function reason(cause: NodeJS.ErrnoException | undefined, address: string, port:
     case 'EAFNOSUPPORT':
       return `this machine has no ${address.includes(':') ? 'IPv6' : 'IPv4'}: set ${setting} to another address (${code})`
     default:
-      return `${cause.message}: see ${setting}`
+      return `${messageOf(cause)}: see ${setting}`
   }
 }
 

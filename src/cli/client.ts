@@ -105,7 +105,7 @@ function unreachable(url: string, error: Error): string {
   if (error instanceof UntrustedCertificate) return untrusted(url, error)
   const { code, errors } = error as NodeJS.ErrnoException & { errors?: Error[] }
   const isPlain = speaksNoTls(error)
-  const why = isPlain ? 'it speaks no TLS' : error.message || errors?.[0]?.message || String(code)
+  const why = isPlain ? 'it speaks no TLS' : messageOf(error) || (errors?.[0] && messageOf(errors[0])) || String(code)
   const hint = isPlain
     ? '; write http://'
     : code === 'ECONNRESET' && url.startsWith('http:')

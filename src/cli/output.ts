@@ -1,4 +1,5 @@
 /** Standard output that nobody reads any more, or that takes no more: every command hears of both here. */
+import { messageOf } from '../text/error-message.ts'
 
 /** Nobody reads it: `| head` has seen enough. Or writing failed: the disk is full. */
 export type OutputLoss = 'unread' | 'failed'
@@ -19,7 +20,7 @@ export function isOutputLost(): boolean {
 /** Looks after standard output from now on; `complain` gets the one line about a failure to write. */
 export function superviseOutput(complain: (message: string) => void): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (loss === undefined && error.code !== 'EPIPE') complain(`cannot write to standard output: ${error.message}`)
+    if (loss === undefined && error.code !== 'EPIPE') complain(`cannot write to standard output: ${messageOf(error)}`)
     lose(error.code === 'EPIPE' ? 'unread' : 'failed')
   })
   // There is nowhere left to say so.

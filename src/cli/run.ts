@@ -76,7 +76,7 @@ async function watch(
 function metricsFile({ shmConfig }: PipelineConfig): MetricsFile | undefined {
   if (shmConfig === undefined) return undefined
   const { file_path: path } = shmConfig
-  const failed = (error: Error) => process.stderr.write(`metrics are not written to ${path}: ${error.message}\n`)
+  const failed = (error: Error) => process.stderr.write(`metrics are not written to ${path}: ${messageOf(error)}\n`)
   try {
     return new MetricsFile(shmConfig, failed)
   } catch (error) {

@@ -2,6 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
+import { messageOf, wordsOf } from '../text/error-message.ts'
 import { fingerprintOf, fingerprintText, keyFingerprintOf } from './certificate.ts'
 import { loadSignatures } from './ed25519.ts'
 import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
@@ -140,11 +141,11 @@ function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificat
 function connectError(address: URL, error: NodeJS.ErrnoException, isAnswered: boolean): Error {
   // HPE_…: the answer is no HTTP (llhttp).
   if (isAnswered || error.code?.startsWith('HPE_')) {
-    return new LinkRefused('NOT_A_HUB', `what answers at ${address.host} is no hub: ${error.message}`)
+    return new LinkRefused('NOT_A_HUB', `what answers at ${address.host} is no hub: ${wordsOf(error)}`)
   }
   // Happy eyeballs collects several errors under an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  const said = causes.map((cause) => cause.message).join('; ')
+  const said = causes.map(messageOf).join('; ')
   const message = speaksNoTls(error)
     ? 'it speaks no TLS; if it is a hub on plain HTTP, write http://'
     : error.code === 'ECONNRESET' && address.protocol === 'http:'

@@ -3,6 +3,7 @@ import { HubSigner, readHubKey, writeHubKey } from '../link/hub-key.ts'
 import { type Identity, identityFile, identityOf, newIdentity } from '../link/identity.ts'
 import { readKey, replaceKey } from '../link/key-file.ts'
 import { rawKey } from '../link/keys.ts'
+import { messageOf } from '../text/error-message.ts'
 import { noNode, pipelinesIn, withStore } from './offline.ts'
 import type { NodeConfig } from './settings.ts'
 import { certificateKeyOf, type Tls } from './tls.ts'
@@ -72,6 +73,6 @@ function named<T>(setting: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw new Error(`${setting}: ${(error as Error).message}`)
+    throw new Error(`${setting}: ${messageOf(error)}`)
   }
 }

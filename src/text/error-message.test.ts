@@ -22,6 +22,16 @@ test.each([
   expect(named(error, error.stack as string).split('\n')[0]).toBe(`Error: ${message}`)
 })
 
+test('an error of a synchronous call, which Node.js gives no number', () => {
+  const error = (errno: number) =>
+    Object.assign(new Error("UNKNOWN: unknown error, write '/UNKNOWN'"), { code: 'UNKNOWN', errno, syscall: 'write' })
+  const full = error(-constants.errno.EDQUOT)
+  expect([codeOf(full), messageOf(full)]).toEqual(['EDQUOT', "EDQUOT: Disk quota exceeded, write '/UNKNOWN'"])
+  expect(named(full, full.stack as string)).toMatch(/^Error: EDQUOT: Disk quota exceeded, write/)
+  // libuv's own of that name, which has no number of the system's.
+  expect([codeOf(error(-4094)), messageOf(error(-4094))]).toEqual(['UNKNOWN', error(-4094).message])
+})
+
 test('every error of Linux that a file, a socket or a lock gives has a name', () => {
   const streams = new Set(['ENOMSG', 'EIDRM', 'ENOSTR', 'ENOSR', 'EDOM', 'ECHILD'])
   for (const [name, errno] of Object.entries(constants.errno)) {

@@ -25,13 +25,17 @@ export function named(error: Error, text: string): string {
   if (found === undefined) return text
   const [name, words] = found
   const { code } = error as { code?: string }
+  if (code === UNMAPPED) return text.replace(`${UNMAPPED}: unknown error`, `${name}: ${words}`)
   return text.replaceAll(`${code}: ${code}`, `${name}: ${words}`).replaceAll(`${code}`, name)
 }
+
+/** The code that Node.js gives such an error of a synchronous call, with 'unknown error' for words; others have one with the number. */
+const UNMAPPED = 'UNKNOWN'
 
 function unnamedOf(error: NodeJS.ErrnoException): readonly [name: string, words: string] | undefined {
   const { code, errno = 0 } = error
   // Those of libraries have numbers of their own (zlib, Brotli), beside codes of their own.
-  return code === `Unknown system error ${errno}` ? unnamed(-errno) : undefined
+  return code === `Unknown system error ${errno}` || code === UNMAPPED ? unnamed(-errno) : undefined
 }
 
 /** Name and words of an error of the system's that Node.js has none for, by its number. */

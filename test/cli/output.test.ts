@@ -1,11 +1,14 @@
 /** Output that nobody reads any more ends a command at once, output that cannot be written fails it, whichever command it is. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
+
+const noStrace = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status !== 0
+if (noStrace) console.warn('THE TEST OF OUTPUT BEYOND A QUOTA IS SKIPPED: strace cannot trace here')
 
 const directory = scratch()
 const flags = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--log-level', 'error']
@@ -118,6 +121,18 @@ describe('a full device: one line, exit code 1', () => {
     const lines = (await text(child.stderr!)).split('\n').filter((line) => line !== '' && !/ STATE /.test(line))
     expect(await gone).toEqual([1, null])
     expect(lines).toEqual([expect.stringMatching(/^penstock: cannot write to standard output: ENOSPC/)])
+  })
+
+  it.skipIf(noStrace)('by a quota that is used up, for which Node.js has no name', async () => {
+    const file = directory.file('quota.txt', '')
+    const launcher = join(packageRoot(), 'bin/penstock.js')
+    const strace = '-f -qq -o /dev/null -P "$FILE" -e trace=write,writev -e inject=write,writev:error=EDQUOT'
+    const child = spawn('bash', ['-c', `exec strace ${strace} "$NODE" "$LAUNCHER" completion bash > "$FILE"`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, NODE: process.execPath, LAUNCHER: launcher, FILE: file },
+    })
+    const [said] = await Promise.all([text(child.stderr!), once(child, 'exit')])
+    expect(said).toBe('penstock: cannot write to standard output: EDQUOT: Disk quota exceeded, write\n')
   })
 
   it('stderr full too: the exit code says it', () => {

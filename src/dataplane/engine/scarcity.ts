@@ -1,4 +1,5 @@
 /** What to do about a start that the system had no means for. */
+import { wordsOf } from '../../text/error-message.ts'
 
 const CURES: ReadonlyMap<string | undefined, string> = new Map([
   ['EMFILE', "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"],
@@ -21,5 +22,6 @@ export function cureOf(error: unknown): string | undefined {
 /** The message of `error`, with what to do where there is something. */
 export function withCure(error: Error): string {
   const cure = cureOf(error)
-  return cure === undefined ? error.message : `${error.message}; ${cure}`
+  const message = wordsOf(error)
+  return cure === undefined ? message : `${message}; ${cure}`
 }

@@ -13,7 +13,7 @@ function whyNone(error: Error): string {
   if (lacksDirectory(error)) return messageOf(error)
   const { code } = error as NodeJS.ErrnoException
   const isDamaged = code === 'ENOENT' || code === 'MODULE_NOT_FOUND' || error instanceof SyntaxError
-  return isDamaged ? `${error.message}; ${INSTALL_AGAIN}` : withCure(error)
+  return isDamaged ? `${messageOf(error)}; ${INSTALL_AGAIN}` : withCure(error)
 }
 
 function noneStarted(error: Error): string {
