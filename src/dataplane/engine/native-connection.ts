@@ -9,7 +9,7 @@ import type { NativeIoParts } from './native-packet-io.ts'
 import { errorName } from './system-errors.ts'
 
 /** None waits, or the one that did has gone or met an error of its network, and the next look finds the next (accept(2)). */
-const NONE_WAITS = new Set([
+const NAMES_OF_NONE: ReadonlySet<string> = new Set([
   'EAGAIN',
   'EINTR',
   'ECONNABORTED',
@@ -22,6 +22,11 @@ const NONE_WAITS = new Set([
   'ENONET',
   'EHOSTDOWN',
 ])
+
+/** As negative numbers. */
+const NONE_WAITS: ReadonlySet<number> = new Set(
+  [...getSystemErrorMap()].flatMap(([errno, [name]]) => (NAMES_OF_NONE.has(name) ? [errno] : [])),
+)
 
 /** What they need of the run's I/O. */
 export interface ConnectionParts extends NativeIoParts {
@@ -121,8 +126,7 @@ export class NativeListener implements ListenerIo {
   accept(): ConnectionIo | null {
     const next = this.next(this.handle)
     if (typeof next !== 'number') return next
-    const name = getSystemErrorMap().get(next)?.[0]
-    if (name !== undefined && NONE_WAITS.has(name)) return null
+    if (NONE_WAITS.has(next)) return null
     const code = errorName(-next)
     throw Object.assign(new Error(`no connection can be accepted (${code})`), { code, errno: next })
   }
