@@ -159,6 +159,7 @@ function explained(
     ENOTDIR: 'a part of its path is no directory: choose another dataDirectory',
     EEXIST: 'it is no directory: choose another dataDirectory',
     ELOOP: `${path} is a symbolic link: put a file there, or choose another dataDirectory`,
+    EFBIG: `this process may not write as much as ${path} needs: raise its limit, ulimit -f, or LimitFSIZE= of a systemd unit`,
     ENOLCK: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
     ENOTSUP: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
   }

@@ -431,3 +431,25 @@ async function asNobody(args: string[]): Promise<string> {
   expect(code).toBe(1)
   return said
 }
+
+const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
+if (!hasPrlimit) console.warn('SKIPPED: a process that may write no long files needs prlimit')
+test.skipIf(!hasPrlimit)('a limit of what the process may write to a file is named, with what to do', () => {
+  const up = [join(packageRoot(), 'bin/penstock.js'), 'up', '--data-dir', join(directory.path, 'short-files')]
+  const { status, stderr } = spawnSync('prlimit', ['--fsize=1000', process.execPath, ...up], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(/may not write as much as \S+ needs: raise its limit, ulimit -f, or LimitFSIZE=/),
+  })
+})
+
+const hasStrace = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status === 0
+if (!hasStrace) console.warn('SKIPPED: a process that may not ask for its limits needs strace')
+test.skipIf(!hasStrace)('a limit that the process may not ask for is none', () => {
+  const native = JSON.stringify(join(packageRoot(), 'dist/src/dataplane/native/native.js'))
+  const script = `import { native } from ${native}; native.fileReserve(${JSON.stringify(join(directory.path, 'reserved'))}, 4096)`
+  const inject = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=prlimit64', '-e', 'inject=prlimit64:error=EPERM']
+  const node = [process.execPath, '--input-type=module', '-e', script]
+  const { status, stderr } = spawnSync('strace', [...inject, ...node], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})

@@ -86,7 +86,8 @@ napi_value fileReserve(napi_env env, napi_callback_info info) {
   }
   // Room that this process may not use is none (setrlimit(2)).
   rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
+  // A seccomp filter may refuse to say it.
+  if (getrlimit(RLIMIT_FSIZE, &limit) < 0) limit.rlim_cur = RLIM_INFINITY;
   int result = -1;
   if (limit.rlim_cur != RLIM_INFINITY && static_cast<rlim_t>(bytes) > limit.rlim_cur)
     errno = EFBIG;
