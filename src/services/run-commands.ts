@@ -219,6 +219,7 @@ export class RunCommands implements RunHooks {
 
   #whyNotStarted({ cwd = '' }: LifecycleCommand, error: NodeJS.ErrnoException): string {
     const { code } = error
+    if (code === 'EAGAIN') return `could not be started: ${wordsOf(error)}; ${MORE_PROCESSES}`
     // Of a missing directory the system says that the command is missing.
     if (code !== 'ENOENT' && code !== 'ENOTDIR') return `could not be started: ${wordsOf(error)}`
     const directory = resolve(this.#options.directory, cwd)
@@ -229,6 +230,10 @@ export class RunCommands implements RunHooks {
     this.#options.log({ timestamp: Date.now(), level, component: '', message, fields })
   }
 }
+
+/** What to do where the system starts no further process. */
+const MORE_PROCESSES =
+  'raise the limit of processes (ulimit -u, TasksMax= of a systemd unit, --pids-limit of a container)'
 
 /**
  * Throws, as `spawn` would, where fewer descriptors are left than it takes: of a child that lacks the last of them Node.js leaves those of its
