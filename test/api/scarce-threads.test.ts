@@ -18,6 +18,7 @@ const canLimit =
   process.getuid?.() === 0 &&
   spawnSync(withFewThreads[0] as string, [...withFewThreads.slice(1), process.execPath, launcher, 'version']).status ===
     0
+const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
 if (!canLimit) console.warn('SKIPPED: a user who may have few threads needs root, setpriv and prlimit')
 
 const endings: (() => Promise<unknown>)[] = []
@@ -79,6 +80,16 @@ describe.skipIf(!canLimit)('no further thread', () => {
         /: no thread could be started for the run: .*EAGAIN.*; stop other runs, or raise .*ulimit -u, TasksMax=/
       expect([status, body.message]).toEqual([409, expect.stringMatching(why)])
     }
+    spawnSync('prlimit', ['--pid', String(node.child.pid), '--nproc=1:'])
+    const engine = { pipeline: traffic(), lifecycle_handler: { on_setup: [{ cmd: 'true' }] } }
+    const made = await node.call('/pipelines', {
+      name: 'command',
+      jsonConfig: JSON.stringify({ engine_config: engine }),
+    })
+    const { body } = await node.call(`/pipelines/${made.body.pipeline.id}/start`)
+    expect(body.message).toMatch(
+      /could not be started: spawn \/bin\/sh EAGAIN; raise the limit of processes \(ulimit -u/,
+    )
     for (const id of started) expect((await node.call(`/pipelines/${id}/stop`)).status).toBe(200)
     for (const id of started) expect((await node.call(`/pipelines/${id}/start`)).status).toBe(200)
     expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null])
@@ -109,3 +120,21 @@ test('no descriptors for further threads: each start says what to do, and the lo
   expect(told.length).toBeLessThan(4)
   expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null])
 }, 120_000)
+
+test.skipIf(!hasPrlimit)(
+  'no address space for threads: each start says what to do',
+  async () => {
+    // Enough for a run or two: a thread takes more than half a gigabyte for a moment, and packets a quarter.
+    const node = await limitedNode(['prlimit', '--as=3500000000'])
+    const { refused } = await startMany(node, 6)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { status, body } of refused) {
+      expect([status, body.message]).toEqual([
+        409,
+        expect.stringMatching(/address space.*stop other runs, or .*ulimit -v/),
+      ])
+    }
+    expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null])
+  },
+  120_000,
+)

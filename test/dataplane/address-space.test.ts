@@ -37,7 +37,7 @@ test.skipIf(!hasPrlimit)('it names the address space that the packets need, and 
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   const [message, slots] = stdout.split('\n')
   expect(message).toMatch(
-    /^the packets of the run need 10\d\d MiB of address space, which cannot be had: stop other runs, or raise the limit of the process \(ulimit -v, LimitAS=\); they need less where no component brings in packets of more than 1500 bytes \(mtu; here 65507\)/,
+    /^the packets of the run need 10\d\d MiB of address space, which cannot be had: stop other runs, or raise the limits of the process \(ulimit -v and -d, LimitAS= and LimitDATA=\); they need less where no component brings in packets of more than 1500 bytes \(mtu; here 65507\)/,
   )
   expect(slots).toBe('16384')
 })

@@ -494,6 +494,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     giveBackPages: () => [new Uint8Array(random.below(20_000))],
     bytesToCacheLine: () => [new Uint8Array(100).subarray(random.below(101))],
     trimHeap: () => [],
+    hasAddressSpace: () => [1 + random.below(2 ** 30), 0],
     readClock: () => [new Float64Array(random.below(3))],
     unixTime: () => [],
     usableCpus: () => [],

@@ -33,7 +33,7 @@ function reserved(bytes: number, mtu: number): SharedArrayBuffer {
     const least = `they need less where no component brings in packets of more than ${MIN_PACKET} bytes (mtu; here ${mtu})`
     throw new Error(
       `the packets of the run need ${Math.ceil(bytes / 2 ** 20)} MiB of address space, which cannot be had: ` +
-        `stop other runs, or raise the limit of the process (ulimit -v, LimitAS=)${mtu > MIN_PACKET ? `; ${least}` : ''}`,
+        `stop other runs, or raise the limits of the process (ulimit -v and -d, LimitAS= and LimitDATA=)${mtu > MIN_PACKET ? `; ${least}` : ''}`,
       { cause },
     )
   }

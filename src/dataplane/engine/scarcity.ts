@@ -5,6 +5,10 @@ const CURES: ReadonlyMap<string | undefined, string> = new Map([
   ['EMFILE', "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"],
   ['ENFILE', 'stop other runs, or raise the number of files that this machine opens (sysctl fs.file-max)'],
   [
+    'ENOMEM',
+    'stop other runs, or raise the limits of memory of the process (ulimit -v and -d, LimitAS= and LimitDATA= of a systemd unit) or, where vm.overcommit_memory is 2, of the machine',
+  ],
+  [
     'ERR_WORKER_INIT_FAILED',
     'stop other runs, or raise the limits of threads (ulimit -u, TasksMax= of a systemd unit, --pids-limit of a container) and of open files (ulimit -n, LimitNOFILE=)',
   ],

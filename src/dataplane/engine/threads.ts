@@ -35,6 +35,15 @@ const TRIM_MS = 1_000
 /** A bound, MiB, for the newly made objects of a thread: while packets flow none is made, and V8 would let them grow to 48. */
 const YOUNG_GENERATION_MB = 8
 
+/**
+ * Address space, bytes, that a thread takes while it begins: 512 MiB for V8's code and 128 for an arena of glibc, of which it gives half back, a stack and a heap. Where
+ * V8 finds none it ends the process, and all runs with it.
+ */
+const THREAD_BYTES = 704 * 1024 * 1024
+
+/** How much of that is written to at once. */
+const THREAD_WRITABLE_BYTES = 32 * 1024 * 1024
+
 /** Those that Piscina asks about. */
 type Workers = Parameters<NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>>[1]
 
@@ -193,6 +202,7 @@ export class Threads implements ThreadSource {
       while (!placement.isRehearsal && this.isFull()) await this.vacancy(left)
       // It may have been told in the same moment in which it was woken.
       left.throwIfAborted()
+      this.requireRoom(placement)
       this.queued.add(placement)
       const done = this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, {
         transferList,
@@ -221,6 +231,17 @@ export class Threads implements ThreadSource {
   private isFull(): boolean {
     const { warm, fresh, isRoom } = this.census()
     return !isRoom && warm + fresh <= this.queued.size
+  }
+
+  /** Throws where a task that finds no thread free has one begun for which the process may have no memory. */
+  private requireRoom({ isRehearsal }: Placement): void {
+    const { warm, fresh } = this.census()
+    if ((isRehearsal ? 0 : warm) + fresh > this.queued.size) return
+    // Those that are on their way may not have theirs yet.
+    const threads = fresh + 1
+    if (native.hasAddressSpace(threads * THREAD_BYTES, threads * THREAD_WRITABLE_BYTES)) return
+    const why = `ENOMEM: the ${THREAD_BYTES / 2 ** 20} MiB of address space that it takes cannot be had`
+    throw Object.assign(new Error(why), { code: 'ENOMEM' })
   }
 
   /** Resolves when a thread is free or gone; rejects with the reason of `left` once the run is not to have one any more. */

@@ -37,6 +37,7 @@ static const Export kExports[] = {
     {"giveBackPages", giveBackPages},
     {"bytesToCacheLine", bytesToCacheLine},
     {"trimHeap", trimHeap},
+    {"hasAddressSpace", hasAddressSpace},
     {"eventOpen", eventOpen},
     {"eventSignal", eventSignal},
     {"eventClear", eventClear},

@@ -207,6 +207,19 @@ napi_value trimHeap(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value hasAddressSpace(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "hasAddressSpace", 2);
+  const int64_t bytes = arguments.integer(0, "bytes", 1, (1ll << 40) - 1);
+  const int64_t writable = arguments.integer(1, "writable", 0, bytes);
+  if (arguments.failed()) return nullptr;
+  void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return toBoolean(env, false);
+  // What can be written counts for RLIMIT_DATA, and as promised where vm.overcommit_memory is 2.
+  const bool can = writable == 0 || mprotect(at, writable, PROT_READ | PROT_WRITE) == 0;
+  munmap(at, bytes);
+  return toBoolean(env, can);
+}
+
 void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32_t handle) {
   throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in its slot (of %d) or train",
              arguments.function(), index, handle, memory.slots);

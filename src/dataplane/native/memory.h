@@ -375,6 +375,7 @@ napi_value memoryClose(napi_env env, napi_callback_info info);
 napi_value giveBackPages(napi_env env, napi_callback_info info);
 napi_value bytesToCacheLine(napi_env env, napi_callback_info info);
 napi_value trimHeap(napi_env env, napi_callback_info info);
+napi_value hasAddressSpace(napi_env env, napi_callback_info info);
 
 /** Has glibc keep little of what the threads of this process have freed, from now on; once for a process. */
 void keepLittleFreed();

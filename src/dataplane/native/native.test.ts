@@ -463,6 +463,7 @@ describe('wrong arguments', () => {
       memoryClose: [id],
       giveBackPages: [bytes],
       bytesToCacheLine: [bytes],
+      hasAddressSpace: [4096, 0],
       readClock: [new Float64Array(1)],
       eventOpen: [owner],
       eventSignal: [event],

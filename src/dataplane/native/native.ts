@@ -77,6 +77,8 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   bytesToCacheLine(bytes: Uint8Array): number
   /** Gives back to the system what threads that have ended had allocated and freed: glibc keeps it for the next ones (malloc_trim(3)). */
   trimHeap(): void
+  /** Whether this process may have `bytes` more of address space, `writable` of them to write to; none of it is kept. */
+  hasAddressSpace(bytes: number, writable: number): boolean
 
   /**
    * Of the descriptors that this process has open now, no process that it starts gets one, but those it is given by name and standard
