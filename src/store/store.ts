@@ -1,5 +1,5 @@
 /** The node's state on disk: one LMDB environment in the data directory, one collection per kind of record. */
-import { chmodSync } from 'node:fs'
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { makeDirectory } from '../make-directory.ts'
@@ -21,6 +21,19 @@ import { close, watchWrites } from './writers.ts'
 export function storeFiles(directory: string): { data: string; lock: string } {
   const data = join(directory, 'penstock.lmdb')
   return { data, lock: `${data}-lock` }
+}
+
+/** LMDB opens its lock file once and its data file twice. */
+const filesOfLmdb = 3
+
+/** LMDB ends the process where the system refuses it its second or third file: an error of the system, EMFILE say, is thrown before it is asked. */
+function requireDescriptors(directory: string): void {
+  const opened: number[] = []
+  try {
+    while (opened.length < filesOfLmdb) opened.push(openSync(directory, 'r'))
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
 }
 
 export class Store {
@@ -47,6 +60,7 @@ export class Store {
     const { data: path } = storeFiles(directory)
     // With it, lmdb shows what it writes before that is on disk: what the disk then refuses would be there all the same.
     const overlappingSync = checkDatabaseFile(path)
+    requireDescriptors(directory)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
     const options = { path, noSubdir: true, maxDbs: 16, eventTurnBatching: false, overlappingSync }
     this.#root = reading(path, () => open(options))
