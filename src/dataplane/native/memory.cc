@@ -209,7 +209,7 @@ napi_value trimHeap(napi_env env, napi_callback_info info) {
 
 napi_value hasAddressSpace(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "hasAddressSpace", 2);
-  const int64_t bytes = arguments.integer(0, "bytes", 1, (1ll << 40) - 1);
+  const int64_t bytes = arguments.integer(0, "bytes", 1, (1ll << 46) - 1);
   const int64_t writable = arguments.integer(1, "writable", 0, bytes);
   if (arguments.failed()) return nullptr;
   void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
