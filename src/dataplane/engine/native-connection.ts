@@ -23,10 +23,15 @@ const NAMES_OF_NONE: ReadonlySet<string> = new Set([
   'EHOSTDOWN',
 ])
 
-/** As negative numbers. */
-const NONE_WAITS: ReadonlySet<number> = new Set(
-  [...getSystemErrorMap()].flatMap(([errno, [name]]) => (NAMES_OF_NONE.has(name) ? [errno] : [])),
-)
+/** Those, as negative numbers; made once a listener asks, since a thread without one loads no names of errors. */
+let noneWaits: ReadonlySet<number> | undefined
+
+function saysNoneWaits(errno: number): boolean {
+  noneWaits ??= new Set(
+    [...getSystemErrorMap()].flatMap(([number, [name]]) => (NAMES_OF_NONE.has(name) ? [number] : [])),
+  )
+  return noneWaits.has(errno)
+}
 
 /** What they need of the run's I/O. */
 export interface ConnectionParts extends NativeIoParts {
@@ -126,7 +131,7 @@ export class NativeListener implements ListenerIo {
   accept(): ConnectionIo | null {
     const next = this.next(this.handle)
     if (typeof next !== 'number') return next
-    if (NONE_WAITS.has(next)) return null
+    if (saysNoneWaits(next)) return null
     const code = errorName(-next)
     throw Object.assign(new Error(`no connection can be accepted (${code})`), { code, errno: next })
   }

@@ -70,7 +70,7 @@ test.each([
     'file table overflow',
     'stop other runs, or raise the number of files that this machine opens (sysctl fs.file-max)',
   ],
-  ['ENOMEM', 'not enough memory', 'those that come wait until one can'],
+  ['ENOBUFS', 'no buffer space available', 'those that come wait until one can'],
   ['EACCES', 'permission denied', 'those that come wait until one can'],
 ])(
   '%s is told once a minute, with what to do about it, and it is tried again ten times a second',
