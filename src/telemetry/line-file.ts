@@ -89,6 +89,11 @@ export class LineFile {
     return this.#isBegun
   }
 
+  /** Whether every line taken so far is in the file, or was lost. */
+  get isSettled(): boolean {
+    return this.#done === this.#taken
+  }
+
   /** Takes a line, without its end; it is in the file once `written` resolves. */
   append(text: string): void {
     const bytes = Buffer.byteLength(text) + 1

@@ -1,8 +1,9 @@
 /** What becomes of a run's lines under filters and a level. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import { collectGarbage } from '../dataplane/engine/garbage.ts'
 import type { LogFilter } from '../dataplane/engine/log-filters.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
@@ -125,6 +126,12 @@ test('stop is told of each line', () => {
   expect(stopped).toEqual(['fec ERROR', 'fec FATAL'])
 })
 
+const messages = (path: string) =>
+  readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((text) => (JSON.parse(text) as LogLine).message)
+
 test('a file is appended to, or cut once a run', async () => {
   const [kept, cut] = [join(directory, 'deep', 'kept'), join(directory, 'cut')] as const
   writeFileSync(cut, 'before\n')
@@ -139,11 +146,6 @@ test('a file is appended to, or cut once a run', async () => {
   await select.written()
   select.select([line('a', 'FATAL', '3')])
   await select.written()
-  const messages = (path: string) =>
-    readFileSync(path, 'utf8')
-      .trim()
-      .split('\n')
-      .map((text) => (JSON.parse(text) as LogLine).message)
   expect(messages(kept)).toEqual(['1', '3'])
   expect(messages(cut)).toEqual(['1', '3'])
 })
@@ -184,6 +186,27 @@ test('a file that a filter names again is not emptied again, and lines on their 
   }
   await select.written()
   expect([linesOf(one), linesOf(other)]).toEqual([300, 200])
+})
+
+test('a file that is named again and dropped while lines of the first time are on their way is let go of with the last of them', async () => {
+  const path = join(directory, 'file')
+  const { select } = selection([])
+  const naming = [filter('ERROR', ['file'], { file: path })]
+  let made = 0
+  const write = (lines: number, width = 0) => {
+    select.filters = naming
+    select.select(Array.from({ length: lines }, () => line('a', 'ERROR', `${made++}`.padEnd(width))))
+    select.filters = []
+  }
+  write(1)
+  // More than is written at once: the one before is in the file long before the last of them.
+  write(300, 10_000)
+  for (let size = 0; size < 3e6; size = statSync(path, { throwIfNoEntry: false })?.size ?? 0) {
+    await settle(1)
+    write(1)
+  }
+  await select.written()
+  expect(messages(path).map((message) => message.trim())).toEqual(Array.from({ length: made }, (_, i) => `${i}`))
 })
 
 test.each([

@@ -97,8 +97,8 @@ export class LineSelection {
   /** Keeps the name alone of a file that no filter names any more, once every line for it is in it: a run may last for months, its filters not. */
   async #letGo(path: string, file: LineFile): Promise<void> {
     await file.written()
-    // Meanwhile a filter may name it again, or another change may have let go of it.
-    if (this.#names(path) || this.#files.get(path) !== file) return
+    // Meanwhile a filter may name it again, or have named it: the change that took it away waits for its lines; or another change may have let go of it.
+    if (this.#names(path) || !file.isSettled || this.#files.get(path) !== file) return
     this.#files.delete(path)
     const wasBegun = this.#past.delete(path)
     if (!wasBegun && !file.isBegun) return
