@@ -213,6 +213,7 @@ test('a sample says what time its numbers are of, and none is of before another'
   expect(sampler.read(1_000_000).timestamp).toEqual(new Date(999_960))
   expect(sampler.read(1_001_000).timestamp).toEqual(new Date(1_001_000))
   expect(sampler.readLast(1_001_500).timestamp).toEqual(new Date(1_001_000))
+  expect(sampler.readLast(1_001_500.6, new Date(1_001_500)).timestamp).toEqual(new Date(1_001_000))
 })
 
 test("the process's figures stand in the same sample, and in KPIs", () => {

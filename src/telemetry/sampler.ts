@@ -80,9 +80,12 @@ export class Sampler {
     const readProcess = () => this.#process?.read() ?? NO_VALUES
     const process = this.#kpis === undefined ? undefined : readProcess()
     // Never before that of the last reading.
-    this.#time = Math.max(this.#time, timeIn(read))
+    const time = Math.max(this.#time, timeIn(read))
+    // One of the same time says the same of it: `date` is whole milliseconds.
+    const last = time === this.#time ? this.#last : undefined
+    this.#time = time
     const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#time / 1000)
-    const of = new Date(date.getTime() - Math.max(0, now - this.#time))
+    const of = last?.timestamp ?? new Date(date.getTime() - Math.max(0, now - this.#time))
     this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], of)
     return this.#last
   }
