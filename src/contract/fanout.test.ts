@@ -70,12 +70,17 @@ test('the text of several events is that of each, made once', () => {
 })
 
 test('several events too long to be one text are none, and whoever cannot have them at once gets them one by one', () => {
-  const long = new SharedMessages(['a', 'b', 'c', 'd', 'e'])
-  const encode = () => Buffer.alloc(256 * 1024)
-  expect(long.eventStream(encode)).toBeUndefined()
+  const long = new SharedMessages(['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+  let made = 0
+  const encode = () => {
+    made++
+    return Buffer.alloc(256 * 1024)
+  }
+  expect([long.eventStream(encode), long.eventStream(encode)]).toEqual([undefined, undefined])
+  expect(made).toBe(5)
   expect(new SharedMessages(['a', 'b', 'c', 'd']).eventStream(encode)).toHaveLength(1024 * 1024)
   const outbox = new Outbox(new RefusingSink(2), { kind: 'bounded', limit: 3 })
-  outbox.pushTogether(long)
+  outbox.pushTogether(new SharedMessages(['a', 'b', 'c', 'd', 'e']))
   expect(outbox.waiting).toBe(3)
 })
 

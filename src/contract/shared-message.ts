@@ -49,10 +49,18 @@ export class SharedMessages<M> {
   /** The events of all of them, each made by `encode`; as `SharedMessage.encoded`. Undefined: they are too long to be one text. */
   eventStream(encode: (value: M) => Uint8Array): Uint8Array | undefined {
     if (this.#sse === undefined && !this.#isLong) {
-      const events = this.each.map((message) => message.encoded('sse', encode))
-      const length = events.reduce((sum, event) => sum + event.length, 0)
-      if (length > MAX_TOGETHER_BYTES) this.#isLong = true
-      else this.#sse = Buffer.concat(events, length)
+      const events: Uint8Array[] = []
+      let length = 0
+      for (const message of this.each) {
+        const event = message.encoded('sse', encode)
+        events.push(event)
+        length += event.length
+        if (length <= MAX_TOGETHER_BYTES) continue
+        // What follows is encoded once somebody is sent it: each message keeps what it was encoded into for as long as it waits.
+        this.#isLong = true
+        return undefined
+      }
+      this.#sse = Buffer.concat(events, length)
     }
     return this.#sse
   }
