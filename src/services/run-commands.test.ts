@@ -71,3 +71,24 @@ test('nothing is read any more, once the run is over, of a process that is not f
   expect(lines).toHaveLength(last)
   expect(lines.at(-1)).toBe('commands have left processes that still run: what these print from now on is not read')
 })
+
+test('what a process printed that is over is read where this thread stood still meanwhile, and no process is said to run on', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const cmd = "env -i setsid sh -c 'echo $$; until [ -e go ]; do sleep 0.01; done; echo last' &"
+  const handler = { ...NONE, post_start: [{ cmd, timeout: 0, policy: 'STOP_ON_ERROR' } as const] }
+  const lines: string[] = []
+  const log = ({ message }: LogLine) => lines.push(message)
+  const commands = new RunCommands({ handler, runId: 'r', pipelineId: 'p', directory, log })
+  await commands.run('post_start', new AbortController().signal)
+  await until(() => lines.length > 0)
+  // The time for its outputs does not pass by itself.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const ended = commands.end()
+  while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve))
+  writeFileSync(join(directory, 'go'), '')
+  while (!isOver(lines[0] as string));
+  vi.advanceTimersToNextTimer()
+  await ended
+  expect(lines.slice(1)).toEqual(['last'])
+})

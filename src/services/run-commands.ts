@@ -110,7 +110,8 @@ export class RunCommands implements RunHooks {
     const outputs = this.#outputs
     if (outputs.size === 0) return
     await new Promise<void>((done) => {
-      const timer = setTimeout(done, OUTPUT_WAIT_MS)
+      // Where this thread stood still meanwhile, what has come is read first.
+      const timer = setTimeout(() => setImmediate(done), OUTPUT_WAIT_MS)
       const closed = () => {
         if (outputs.size > 0) return
         clearTimeout(timer)
@@ -118,7 +119,7 @@ export class RunCommands implements RunHooks {
       }
       for (const output of outputs) output.on('close', closed)
     })
-    if (outputs.size === 0) return
+    if ([...outputs].every(({ readableEnded }) => readableEnded)) return
     this.#log('WARN', 'commands have left processes that still run: what these print from now on is not read', {})
     for (const output of outputs) output.destroy()
   }
