@@ -363,6 +363,7 @@ export class HostedPipeline {
   async #takeBack(config: PipelineConfig, error: unknown): Promise<never> {
     try {
       await this.#machine.reconfigure(config)
+      this.currentRun?.keepChange()
     } catch (cause) {
       this.#machine.send({ type: 'STOP' })
       throw notTakenBack(error, cause)

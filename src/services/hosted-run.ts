@@ -129,7 +129,7 @@ export class HostedRun {
     for (const { sink, options } of waiting) this.followTelemetry(sink, options)
   }
 
-  /** What it has taken over is stored. */
+  /** What it has taken over is stored, or was given up again. */
   keepChange(): void {
     this.#launch?.handle.keepChange()
   }

@@ -3,7 +3,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import { CollectingSink } from '../../test/harness/sink.ts'
 import { settle, until } from '../../test/harness/waiting.ts'
@@ -805,11 +805,12 @@ describe('update', () => {
     await expect(update(id, { jsonConfig: config(2) })).rejects.toThrow(NotStored)
     store.pipelines.put = put
     expect(has).toEqual([2, 1])
-    expect(pool.last.kept).toBe(0)
+    // What it has given up is no change that may yet be taken back.
+    expect(pool.last.kept).toBe(1)
     expect(await get(id)).toMatchObject({ jsonConfig: config(), currentRun: { state: 'RUNNING' } })
     await update(id, { jsonConfig: config(2) })
     expect(has).toEqual([2, 1, 2])
-    expect(pool.last.kept).toBe(1)
+    expect(pool.last.kept).toBe(2)
   })
 
   test('a run that does not take it back is stopped, and the answer says so', async () => {
@@ -1052,11 +1053,13 @@ describe('update', () => {
     const refused = new Promise<void>((_, reject) => {
       refuse = () => reject(new NotStored('penstock.lmdb', 'no space left'))
     })
-    store.pipelines.put = () => refused
+    const put = vi.fn(() => refused)
+    store.pipelines.put = put
     const updated = expect(
       update(id, { ...policies, jsonConfig: config(1, 300), forceRestart: true }),
     ).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
     await replaced()
+    await until(() => put.mock.calls.length > 0)
     pool.last.end({ outcome: 'FAILED', error: 'no route' })
     await settled()
     clock.increment(1_000)

@@ -82,7 +82,7 @@ export interface RunHandle {
    * Whoever waits `timeout` ms for that is told of host names that are not answered while the thread was not asked.
    */
   reconfigure(config: PipelineConfig, timeout?: number): Promise<void>
-  /** The last change is not taken back: a host name that went with it is looked up again once another change brings it. */
+  /** The last change is not taken back any more, or was: a host name that went with it is looked up again once another change brings it. */
   keepChange(): void
   /** Copies packets on their way, until it is closed or the run ends. */
   capture(options: CaptureOptions): Capture
