@@ -12,6 +12,9 @@ import '../harness/slow.ts'
 import { until } from '../harness/waiting.ts'
 import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
 
+const root = process.getuid?.() === 0
+if (!root) console.warn('SKIPPED: tests of other users need root')
+
 const pool = testPool()
 const before = native.openDescriptors()
 const runs: TestRun[] = []
@@ -249,6 +252,37 @@ ${stays ? 'time.sleep(60)' : ''}`
     await client.hears('anew')
   })
 
+  /** Listens there in a process of its own, after `first` has run there; what it prints. */
+  function listensAfter(first: string): string {
+    const program = `import { closeSync, openSync } from 'node:fs'
+import { native } from ${JSON.stringify(new URL('../../dist/src/dataplane/native/native.js', import.meta.url))}
+${first}
+try {
+  native.unixListen(native.ownerOpen(), { name: 'socket', mtu: 100 })
+  console.log('listens')
+} catch ({ message }) {
+  console.log(message)
+}`
+    const args = ['-c', 'ulimit -n 100 && exec "$0" --input-type=module -e "$1"', process.execPath, program]
+    const { stdout, stderr } = spawnSync('sh', args, { cwd: folder, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    return stdout
+  }
+
+  it('of a server that is gone is replaced with the last descriptor that the process may have', async () => {
+    await abandoned('SOCK_SEQPACKET', false)
+    const takeOthers = `let last
+try { for (;;) last = openSync('/dev/null') } catch { closeSync(last) }`
+    expect(listensAfter(takeOthers)).toBe('listens\n')
+  })
+
+  it.skipIf(!root)('of a server that is gone, which may not be removed, is not said to be in use', async () => {
+    await abandoned('SOCK_SEQPACKET', false)
+    chmodSync(path(), 0o777)
+    chmodSync(folder, 0o755)
+    expect(listensAfter('process.seteuid(65534)')).toMatch(/^unlink EACCES .*: permission denied\n$/)
+  })
+
   it.each(['SOCK_SEQPACKET', 'SOCK_STREAM'] as const)('of a server of %s that lives is left alone', async (type) => {
     await abandoned(type, true)
     const { ino } = statSync(path())
@@ -273,8 +307,6 @@ ${stays ? 'time.sleep(60)' : ''}`
 
 const socat = spawnSync('socat', ['-V']).status === 0
 if (!socat) console.warn('SKIPPED: tests against socat lack socat')
-const root = process.getuid?.() === 0
-if (!root) console.warn('SKIPPED: tests of other users need root')
 
 describe.skipIf(!socat)('socat', () => {
   const SEQPACKET = 'socktype=5,protocol=0'

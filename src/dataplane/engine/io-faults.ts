@@ -52,11 +52,16 @@ const TCP_CURES: Readonly<Record<string, string>> = {
   'connect ENETUNREACH': 'no route leads there (ip route)',
 }
 
+const STALE_STAYS =
+  'the socket there is of a server that is gone, but this user may not remove it: remove it, or choose another listen_address'
+
 const UNIX_CURES: Readonly<Record<string, string>> = {
   'bind EACCES': 'this user may not write in the folder: choose another listen_address, or grant it',
   'bind EADDRINUSE':
     'somebody listens there (ss -lxp names it), or the file is no socket: stop that, remove the file, or choose another listen_address',
   'bind ENOENT': 'there is no such folder: make it first, or choose another listen_address',
+  'unlink EACCES': STALE_STAYS,
+  'unlink EPERM': STALE_STAYS,
   'connect ECONNREFUSED': 'nobody listens there: start the server',
   'connect ENOENT': 'nobody listens there: start the server',
   'connect EACCES': 'the socket is of another user: run as that one',

@@ -36,25 +36,24 @@ const sockaddr* plain(const Name& name) { return reinterpret_cast<const sockaddr
 
 int openSocket() { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
 
-/** Whether the path is a socket that nobody listens at any more: what a process leaves that was killed. */
-bool isStale(const Name& name) {
+/** Binds `fd`, in the place of a socket file that nobody listens at any more, as a process leaves that was killed. The call that failed, with errno; nullptr where none did. */
+const char* bindAnew(int fd, const Name& name) {
+  if (bind(fd, plain(name), name.length) == 0) return nullptr;
   struct stat file;
-  if (lstat(name.address.sun_path, &file) < 0 || !S_ISSOCK(file.st_mode)) return false;
-  const int fd = openSocket();
-  if (fd < 0) return false;
-  const bool refused = connect(fd, plain(name), name.length) < 0 && errno == ECONNREFUSED;
-  close(fd);
-  return refused;
-}
-
-int bindAnew(int fd, const Name& name) {
-  if (bind(fd, plain(name), name.length) == 0) return 0;
-  if (errno != EADDRINUSE || name.abstract) return -1;
-  if (!isStale(name) || unlink(name.address.sun_path) < 0) {
+  if (errno != EADDRINUSE || name.abstract) return "bind";
+  if (lstat(name.address.sun_path, &file) < 0 || !S_ISSOCK(file.st_mode)) {
     errno = EADDRINUSE;
-    return -1;
+    return "bind";
   }
-  return bind(fd, plain(name), name.length);
+  // Asked with the socket itself, which stays as it was where it is refused: there may be no descriptor for another.
+  const int answer = connect(fd, plain(name), name.length) < 0 ? errno : 0;
+  if (answer != ECONNREFUSED) {
+    const bool lacksMeans = answer == ENFILE || answer == ENOMEM || answer == ENOBUFS;
+    errno = lacksMeans ? answer : EADDRINUSE;
+    return lacksMeans ? "connect" : "bind";
+  }
+  if (unlink(name.address.sun_path) < 0 && errno != ENOENT) return "unlink";
+  return bind(fd, plain(name), name.length) == 0 ? nullptr : "bind";
 }
 
 }  // namespace
@@ -75,15 +74,16 @@ napi_value unixListen(napi_env env, napi_callback_info info) {
   auto listener = std::make_unique<Listener>(fd, Framing::packets, mtu);
   // Before it has a name: the file is made with the mode of the socket.
   fchmod(fd, 0600);
-  const bool bound = bindAnew(fd, name) == 0;
+  const char* failed = bindAnew(fd, name);
   struct stat file;
-  if (bound && !name.abstract && lstat(text.c_str(), &file) == 0) {
+  if (!failed && !name.abstract && lstat(text.c_str(), &file) == 0) {
     listener->path = text;
     listener->device = file.st_dev;
     listener->inode = file.st_ino;
   }
-  if (!bound || listen(fd, kBacklog) < 0) {
-    throwSystem(env, errno, bound ? "listen" : "bind", text);
+  if (!failed && listen(fd, kBacklog) < 0) failed = "listen";
+  if (failed) {
+    throwSystem(env, errno, failed, text);
     return nullptr;
   }
   return adopt(arguments, owner, std::move(listener));
