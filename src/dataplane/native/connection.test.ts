@@ -1,4 +1,5 @@
 /** TCP connections and Unix sockets in the addon: frames cut anywhere, kernels that take part of them, ends of all kinds. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { constants } from 'node:os'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Random } from '../engine/random.ts'
@@ -194,6 +195,18 @@ describe('a stream', () => {
 describe('a poller', () => {
   const ready = new Int32Array(4)
 
+  /** What this process has open of them. */
+  function pollers(): string[] {
+    return readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === 'anon_inode:[eventpoll]'
+      } catch {
+        // That by which the directory was read is closed.
+        return false
+      }
+    })
+  }
+
   test('says nothing of a connection that is not watched, even when its other end has gone', () => {
     const [here, there] = pair(false, false)
     const poller = native.pollerOpen(owner)
@@ -215,6 +228,22 @@ describe('a poller', () => {
     native.pollerRemove(poller, there)
     native.pollerAdd(poller, there, 6)
     expect([native.pollerWait(poller, 2e9, ready), ready[0]]).toEqual([1, 6])
+  })
+
+  test('keeps its place for a connection that is not watched for now: the kernel may have none later', () => {
+    const [here, there] = pair(false, false)
+    const before = new Set(pollers())
+    const poller = native.pollerOpen(owner)
+    const [fd] = pollers().filter((one) => !before.has(one))
+    const watched = () => readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1').match(/tfd:/g)?.length ?? 0
+    native.pollerAdd(poller, there, 5)
+    native.pollerWatchRead(poller, there, false)
+    expect(watched()).toBe(1)
+    native.pollerWatchRead(poller, there, true)
+    send(here, pattern(10, 1))
+    expect([native.pollerWait(poller, 2e9, ready), ready[0]]).toEqual([1, 5])
+    native.pollerRemove(poller, there)
+    expect(watched()).toBe(0)
   })
 
   test('tells of frames that a receive had no place for, and of the end after the last of them', () => {

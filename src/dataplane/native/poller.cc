@@ -128,7 +128,7 @@ napi_value pollerRemove(napi_env env, napi_callback_info info) {
   std::lock_guard<std::mutex> lock(watchMutex);
   Watches::Watch* watch = find(arguments, *poller, *source);
   if (!watch) return nullptr;
-  if ((watch->read || watch->write) && epoll_ctl(poller->fd, EPOLL_CTL_DEL, source->fd, nullptr) < 0) {
+  if (epoll_ctl(poller->fd, EPOLL_CTL_DEL, source->fd, nullptr) < 0) {
     throwSystem(env, errno, "epoll_ctl", "source " + std::to_string(source->handle));
     return nullptr;
   }
@@ -139,7 +139,10 @@ napi_value pollerRemove(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/** Reading or writing of a source is watched from now on, or no longer; with neither the kernel reports nothing of it at all. */
+/**
+ * Reading or writing of a source is watched from now on, or no longer; with neither nothing is reported of it at all. It stays in the kernel's set,
+ * which may have no room for it later (ENOMEM, ENOSPC).
+ */
 static napi_value watch(napi_env env, napi_callback_info info, const char* function, bool Watches::Watch::*what) {
   Arguments arguments(env, info, function, 3);
   Lease<Poller> poller(arguments, 0, "poller", Kind::poller, false);
@@ -149,15 +152,14 @@ static napi_value watch(napi_env env, napi_callback_info info, const char* funct
   std::lock_guard<std::mutex> lock(watchMutex);
   Watches::Watch* watch = find(arguments, *poller, *source);
   if (!watch || watch->*what == on) return nullptr;
-  const bool before = watch->read || watch->write;
   Watches::Watch wanted = *watch;
   wanted.*what = on;
   epoll_event event{};
   event.events = (wanted.read ? EPOLLIN : 0u) | (wanted.write ? EPOLLOUT : 0u);
   event.data.u64 = static_cast<uint64_t>(watch->token);
-  // Of a source in the set the kernel reports errors and the end of the peer, wanted or not.
-  const int operation = event.events == 0 ? EPOLL_CTL_DEL : before ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-  if (epoll_ctl(poller->fd, operation, source->fd, &event) < 0) {
+  // Of a source in the set the kernel reports errors and the end of the peer, wanted or not: here once, which pollerWait passes over.
+  if (event.events == 0) event.events = EPOLLONESHOT;
+  if (epoll_ctl(poller->fd, EPOLL_CTL_MOD, source->fd, &event) < 0) {
     throwSystem(env, errno, "epoll_ctl", "source " + std::to_string(source->handle));
     return nullptr;
   }
@@ -189,6 +191,22 @@ static int wait(int fd, epoll_event* events, int most, int64_t timeout) {
     milliseconds = rounded > INT_MAX ? INT_MAX : static_cast<int>(rounded);
   }
   return epoll_wait(fd, events, most, milliseconds);
+}
+
+/** Takes out of `events` those of sources of which neither reading nor writing is watched; how many are left. */
+static int withoutUnwatched(const Watches& watched, epoll_event* events, int count) {
+  int left = 0;
+  for (int i = 0; i < count; i++) {
+    bool kept = (events[i].events & (EPOLLIN | EPOLLOUT)) != 0;
+    if (!kept) {
+      std::lock_guard<std::mutex> lock(watchMutex);
+      for (const auto& watch : watched.list) {
+        kept = kept || (watch.token == static_cast<int32_t>(events[i].data.u64) && (watch.read || watch.write));
+      }
+    }
+    if (kept) events[left++] = events[i];
+  }
+  return left;
 }
 
 napi_value pollerWait(napi_env env, napi_callback_info info) {
@@ -228,6 +246,7 @@ napi_value pollerWait(napi_env env, napi_callback_info info) {
       if (timeout < 0) timeout = 0;
     }
   }
+  count = withoutUnwatched(*poller->watched, events, count);
   for (int i = 0; i < count; i++) {
     const int32_t token = static_cast<int32_t>(events[i].data.u64);
     ready.data[i] = events[i].events & ~static_cast<uint32_t>(EPOLLOUT) ? token : -token - 1;
