@@ -109,10 +109,12 @@ test.skipIf(typeof cpuset === 'string')(
 )
 
 test.skipIf(noSeccomp)(
-  'where affinity is forbidden, a pinned run fails with the cause and an unpinned one runs',
+  'where affinity is forbidden, a pinned run fails with the cause and what to do, and an unpinned one runs',
   () => {
     const refused = {
-      begun: expect.stringMatching(/^sched_setaffinity EPERM CPUs \d+: operation not permitted$/),
+      begun: expect.stringMatching(
+        /^sched_setaffinity EPERM CPUs \d+: operation not permitted; allow .*SystemCallFilter=.*seccomp profile/,
+      ),
       outcome: 'FAILED',
       warnings: [],
     }

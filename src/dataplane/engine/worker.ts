@@ -317,8 +317,7 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, warm?:
     let pinned = false
     try {
       if (task.cpus.length > 0) {
-        // One that never sleeps leaves nothing to the others, and they, the compiler's among them, hold up packets that are due.
-        native.setAffinity(task.cpus, task.performanceMode)
+        pin(task)
         pinned = true
       }
       await loadComponents(task, loaders, components)
@@ -363,6 +362,21 @@ async function loadComponents(
     // One that cannot be loaded is told of by the run that names it.
     const loaded = components.get(key) ?? (await loaders[key]?.().catch(() => undefined))
     if (loaded !== undefined) components.set(key, loaded)
+  }
+}
+
+/** What to do where nothing but what the process was started with keeps a thread from choosing among its CPUs. */
+const ALLOW_AFFINITY =
+  'allow the node to pin its threads: leave ~@resources out of SystemCallFilter= of its systemd unit, or allow sched_setaffinity in the seccomp profile of its container'
+
+/** Keeps the thread on the CPUs of the task. Throws where the system does not let it. */
+function pin({ cpus, performanceMode }: WorkerTask): void {
+  try {
+    // One that never sleeps leaves nothing to the others, and they, the compiler's among them, hold up packets that are due.
+    native.setAffinity(cpus, performanceMode)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPERM') (error as Error).message += `; ${ALLOW_AFFINITY}`
+    throw error
   }
 }
 
