@@ -602,7 +602,7 @@ describe('wrong arguments', () => {
           Number.NaN,
           -1,
           1.5,
-          2 ** 40,
+          2 ** 53,
           new Int8Array(64),
           new DataView(new ArrayBuffer(9)),
         ]
