@@ -4,6 +4,7 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
 import { expect, test } from 'vitest'
 import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
+import { tellArrivals } from '../../src/hub/server-arrivals.ts'
 import { newIdentity } from '../../src/link/identity.ts'
 import { Nats, type NatsServer } from '../harness/nats.ts'
 import { clusterServer, type HubServerRig, recordOf } from '../harness/registries.ts'
@@ -22,18 +23,25 @@ test('the engine is away for all: nobody is declared dead, nobody is told anythi
   await until(() => isOnline(a, there.node) && isOnline(b, here.node))
   a.told()
   b.told()
+  const gone: string[] = []
+  tellArrivals((b.registry as ClusterRegistry).directory, ({ kind }) => kind === 'server gone' && gone.push(kind))
   nats.servers[0]!.signal('SIGSTOP')
   await until(() => a.facts.includes('lease lost') && b.facts.includes('lease lost'))
   // Twice the time after which a silent server would count as dead.
   const since = performance.now()
   await until(() => performance.now() - since > 10_000)
+  // Back later than the other, it reads the end of that one's life before the life that follows.
+  b.proxy.cut()
   nats.servers[0]!.signal('SIGCONT')
   await until(async () => (await a.admit(newIdentity(), recordOf('new')).catch(() => undefined)) !== undefined)
+  b.proxy.open()
+  b.proxy.break()
   await until(() => b.registry.nodes().some(({ name }) => name === 'new'))
   for (const hub of [a, b]) {
     await until(() => isOnline(hub, here.node) && isOnline(hub, there.node))
     expect(hub.told()).toEqual(['authenticated new'])
   }
+  expect(gone).toEqual([])
 })
 
 test('what a node says of itself while nothing can be written is written later, that of the server too', async () => {

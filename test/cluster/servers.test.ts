@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
 import type { Directory } from '../../src/hub/cluster/directory.ts'
+import { tellArrivals } from '../../src/hub/server-arrivals.ts'
 import { newIdentity } from '../../src/link/identity.ts'
 import { recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
@@ -96,6 +97,25 @@ test('what a server lets the others know, and whether it is in touch', async () 
   // A process that is held up may lose its lease once more on the way.
   expect(touch).toEqual(touch.map((_, i) => i % 2 === 1))
   expect(touch.at(-1)).toBe(true)
+})
+
+test('a server that loses its connection to NATS and has another finds the others as they are, and takes no lease from them', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const b = await server(nats, 'b')
+  const { node } = await a.join()
+  const { directory } = b.registry as ClusterRegistry
+  await until(() => isOnline(b, node))
+  b.told()
+  const gone: string[] = []
+  tellArrivals(directory, ({ kind }) => kind === 'server gone' && gone.push(kind))
+  for (let round = 0; round < 4; round++) {
+    b.facts.splice(0)
+    b.proxy.break()
+    await until(() => b.facts.includes('connected') && directory.isInTouch)
+  }
+  expect([gone, b.told()]).toEqual([[], []])
+  expect(a.facts).not.toContain('lease lost')
 })
 
 test('a server that closes: its nodes are offline at once, and so is it', async () => {

@@ -96,11 +96,16 @@ export class Servers {
     for (const { actor } of [...this.#seen.values()]) actor.send({ type: 'CURRENT', asOf })
   }
 
-  /** This server has read everything anew; leases whose keys are gone have ended. */
-  resumed(keys: ReadonlySet<string>): void {
+  /**
+   * This server has read everything anew: `read` has the lives whose leases it has come upon, and whether they stand. One that it has not come upon may
+   * have been renewed behind what was read: it stands, unless its server has another, or it `isLost`, since what was there before counts for nothing.
+   */
+  resumed(read: ReadonlyMap<string, boolean>, isLost: boolean): void {
     const at = this.#options.now()
-    for (const [life, { actor }] of [...this.#seen]) {
-      actor.send(keys.has(`${LEASE_PREFIX}${life}`) ? { type: 'RESUMED', at } : { type: 'DELETED' })
+    const followed = new Set([...read].flatMap(([life, stands]) => (stands ? [this.serverOf(life)] : [])))
+    for (const [life, { actor, entry }] of [...this.#seen]) {
+      const stands = read.get(life) ?? !(isLost || followed.has(entry.server))
+      actor.send(stands ? { type: 'RESUMED', at } : { type: 'DELETED' })
     }
   }
 }

@@ -60,6 +60,10 @@ export class View {
   #failure: unknown
   readonly #told: ToldOnce
   #presenceMade = 0
+  /** The bucket of presence is not the one of the last whole picture. */
+  #isPresenceLost = false
+  /** The lives whose leases were read since the picture was whole, and whether they stand. */
+  readonly #leases = new Map<string, boolean>()
   /** When the newest of this server's renewals that has come back was sent; when reading began, before that. */
   #currentAsOf = 0
   /** The oldest renewal that was acknowledged and has not come back: when it was sent, and when that was known. */
@@ -177,10 +181,12 @@ export class View {
     this.#reading = undefined
     this.#isWhole = false
     this.#isIncomplete = false
+    this.#leases.clear()
     picture.beginReading()
     onBroken()
     if (session === undefined) return
     if (session.presenceMade !== this.#presenceMade) {
+      this.#isPresenceLost = true
       picture.forgetPresence()
       onPresenceLost()
     }
@@ -222,15 +228,16 @@ export class View {
     const own = life()
     if (own?.isHeld !== true) return
     const barrier = await session.members.put(BARRIER_KEY, new Uint8Array(0), { timeout: REQUEST_MS })
-    await Promise.all([members.passed(barrier), presence.passed(own.revision)])
+    const { streamInfo } = await session.presence.status()
+    await Promise.all([members.passed(barrier), presence.passed(Math.max(own.revision, streamInfo.state.last_seq))])
     if (this.#reading !== reading || life() !== own) return
     this.#failure = undefined
     this.#told.worked()
     if (!this.#isWhole) {
       this.#isWhole = true
-      const leases = presence.takeSeen()
-      servers.resumed(leases)
-      picture.endReading(members.takeSeen(), leases)
+      servers.resumed(this.#leases, this.#isPresenceLost)
+      this.#isPresenceLost = false
+      picture.endReading(members.takeSeen(), presence.takeSeen())
       for (const { id } of picture.nodes()) onNode(id)
     }
     onWhole()
@@ -247,7 +254,9 @@ export class View {
       if (life === undefined) this.#changed('presence', picture.takePresence(key), key)
       else if (key.key === this.#ownLeaseKey()) this.#onOwnLease(key)
       else {
-        servers.take(life, key)
+        // While all is read anew, one that has ended comes before that which its server has now: it would seem to be gone.
+        if (!this.#isWhole) this.#leases.set(life, key.value !== undefined)
+        if (this.#isWhole || key.value !== undefined) servers.take(life, key)
         this.#options.onKey('presence', key)
       }
     })
