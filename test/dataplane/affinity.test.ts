@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
+import { native } from '../../src/dataplane/native/native.ts'
 import { until } from '../harness/waiting.ts'
 
 const script = fileURLToPath(new URL('affinity-child.mjs', import.meta.url))
@@ -119,6 +120,41 @@ test.skipIf(noSeccomp)(
       warnings: [],
     }
     expect(runsUnder(filtered)).toEqual([refused, refused, { begun: 'running', outcome: 'STOPPED', warnings: [] }])
+  },
+)
+
+/** What other threads of a process may use before, while and after its main thread has a CPU alone, which it gives back while no descriptor is left. */
+const LAST_DESCRIPTORS = `
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { native } from ${JSON.stringify(new URL('../../dist/src/dataplane/native/native.js', import.meta.url))}
+const others = () => {
+  const threads = readdirSync('/proc/self/task').filter((name) => name !== String(process.pid))
+  const status = threads.map((name) => readFileSync('/proc/self/task/' + name + '/status', 'latin1'))
+  return [...new Set(status.map((text) => /Cpus_allowed_list:\\s*(.*)/.exec(text)[1]))]
+}
+const [cpu] = native.affinity()
+const before = others()
+native.setAffinity([cpu], true)
+const meanwhile = others()
+const taken = []
+try { for (;;) taken.push(openSync('/dev/null')) } catch {}
+native.setAffinity([])
+let refused
+try {
+  for (;;) taken.push(openSync('/dev/null'))
+} catch {}
+try { native.setAffinity([cpu], true) } catch ({ message }) { refused = message }
+for (const file of taken) closeSync(file)
+console.log(JSON.stringify({ before, meanwhile, after: others(), refused }))`
+
+test.skipIf(native.affinity().length < 2)(
+  'a CPU that a thread had alone is given back to the others where no descriptor is left, and is not had alone then',
+  () => {
+    const limited = ['sh', '-c', 'ulimit -n 100 && exec "$0" --input-type=module -e "$1"', process.execPath]
+    const { before, meanwhile, after, refused } = outputOf([...limited, LAST_DESCRIPTORS])
+    expect(meanwhile).not.toEqual(before)
+    expect(after).toEqual(before)
+    expect(refused).toMatch(/^opendir EMFILE \/proc\/self\/task: too many open files/)
   },
 )
 

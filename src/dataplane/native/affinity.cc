@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "arguments.h"
@@ -46,26 +47,31 @@ static void* askForInitial(void* result) {
 
 static pid_t threadId() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
+/** The list of the process's threads, open as long as one is alone on its CPUs: when it ends there may be no descriptor left to open it. */
+using Tasks = std::shared_ptr<DIR>;
+
+constexpr const char* kTasks = "/proc/self/task";
+
 /** The threads that are pinned, and which of them the others make room for. */
 class Pins {
  public:
-  /** Pins the calling thread, or gives it back where `cpus` is nullptr; -1 with errno where the kernel refuses. */
-  int set(const CpuSet* cpus, bool alone) {
+  /** Pins the calling thread, alone where it has `tasks`, or gives it back where `cpus` is nullptr; -1 with errno where the kernel refuses. */
+  int set(const CpuSet* cpus, const Tasks& tasks) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const pid_t own = threadId();
     const auto before = threads_.find(own);
-    const bool wasAlone = before != threads_.end() && before->second.alone;
+    const Tasks had = before == threads_.end() ? nullptr : before->second.tasks;
     const CpuSet wanted = cpus ? *cpus : others(own);
     if (sched_setaffinity(0, kSetBytes, &wanted.set) < 0) {
       // Of those that others leave none may be had any more (cpusets).
       if (cpus || errno != EINVAL || sched_setaffinity(0, kSetBytes, &initial.set) < 0) return -1;
     }
     if (cpus) {
-      threads_[own] = {*cpus, alone};
+      threads_[own] = {*cpus, tasks};
     } else if (before != threads_.end()) {
       threads_.erase(before);
     }
-    if (wasAlone || (cpus && alone)) makeRoom();
+    if (tasks || had) makeRoom(tasks ? tasks : had);
     return 0;
   }
 
@@ -74,9 +80,9 @@ class Pins {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto own = threads_.find(threadId());
     if (own == threads_.end()) return;
-    const bool wasAlone = own->second.alone;
+    const Tasks tasks = own->second.tasks;
     threads_.erase(own);
-    if (wasAlone) makeRoom();
+    if (tasks) makeRoom(tasks);
   }
 
   /** The CPUs of `initial` without those that the cpuset has lost since, or that are off; all of them where the kernel does not say. */
@@ -102,28 +108,27 @@ class Pins {
  private:
   struct Pin {
     CpuSet cpus;
-    bool alone;
+    /** Of one that has its CPUs alone. */
+    Tasks tasks;
   };
 
   /** What threads that are not pinned may use, `without` counted as one of them: all CPUs of the process where nothing else would be left. */
   CpuSet others(pid_t without) const {
     CpuSet left = initial;
     for (const auto& [thread, pin] : threads_) {
-      for (size_t n = 0; pin.alone && thread != without && n < kSetBytes; n++) left.bytes[n] &= static_cast<unsigned char>(~pin.cpus.bytes[n]);
+      for (size_t n = 0; pin.tasks && thread != without && n < kSetBytes; n++) left.bytes[n] &= static_cast<unsigned char>(~pin.cpus.bytes[n]);
     }
     return CPU_COUNT_S(kSetBytes, &left.set) > 0 ? left : initial;
   }
 
-  void makeRoom() const {
-    DIR* const tasks = opendir("/proc/self/task");
-    if (!tasks) return;
+  void makeRoom(const Tasks& tasks) const {
+    rewinddir(tasks.get());
     const CpuSet left = others(0);
-    while (const dirent* task = readdir(tasks)) {
+    while (const dirent* task = readdir(tasks.get())) {
       const auto thread = static_cast<pid_t>(atoi(task->d_name));
       // One that has ended meanwhile needs nothing.
       if (thread > 0 && threads_.count(thread) == 0) sched_setaffinity(thread, kSetBytes, &left.set);
     }
-    closedir(tasks);
   }
 
   std::mutex mutex_;
@@ -206,7 +211,16 @@ napi_value setAffinity(napi_env env, napi_callback_info info) {
   }
   const bool alone = arguments.given() > 1 && arguments.boolean(1, "alone");
   if (arguments.failed()) return nullptr;
-  if (pins().set(length > 0 ? &wanted : nullptr, alone) < 0) throwSystem(env, errno, "sched_setaffinity", "CPUs " + text);
+  Tasks tasks;
+  if (alone && length > 0) {
+    DIR* const open = opendir(kTasks);
+    if (!open) {
+      throwSystem(env, errno, "opendir", kTasks);
+      return nullptr;
+    }
+    tasks.reset(open, closedir);
+  }
+  if (pins().set(length > 0 ? &wanted : nullptr, tasks) < 0) throwSystem(env, errno, "sched_setaffinity", "CPUs " + text);
   return nullptr;
 }
 
