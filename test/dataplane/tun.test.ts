@@ -1,5 +1,6 @@
 /** TUN devices in network namespaces of their own: made, used, taken away; refused with the cause without the privilege. */
 import { execFileSync, spawnSync } from 'node:child_process'
+import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import '../harness/slow.ts'
@@ -43,6 +44,20 @@ describe.skipIf(!privileged)('a TUN device', () => {
     const { end, ...rest } = run(taken, { ip: '10.99.0.1' })
     expect(rest).toMatchObject({ left: true, returned: true, gone: false, descriptors: 0 })
     expect(end).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('that lasts and cannot be looked at for want of a descriptor is not said to be down', () => {
+    const program = `import { closeSync, openSync } from 'node:fs'
+import { native } from ${JSON.stringify(new URL('../../dist/src/dataplane/native/native.js', import.meta.url))}
+let last
+try { for (;;) last = openSync('/dev/null') } catch { closeSync(last) }
+const options = { kind: 'tun', name: 'pst0', address: '10.99.0.1', prefix: 24, mtu: 1280, defaultRoute: false, offload: false }
+const { found, error } = native.tunState(native.tunOpen(native.ownerOpen(), options))
+console.log(JSON.stringify({ found, error }))`
+    const limited = 'ip tuntap add dev pst0 mode tun && ulimit -n 100 && exec "$0" --input-type=module -e "$1"'
+    const args = ['-n', 'sh', '-c', limited, process.execPath, program]
+    const said = execFileSync('unshare', args, { timeout: 60_000, encoding: 'utf8' })
+    expect(JSON.parse(said)).toEqual({ found: true, error: constants.errno.EMFILE })
   })
 
   it('with offload gives what may be fragmented on its way in packets that keep their identification', () => {

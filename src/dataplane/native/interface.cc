@@ -284,16 +284,18 @@ std::string udpLeavesThrough(const sockaddr_storage& own, const sockaddr_storage
 
 InterfaceState interfaceState(const std::string& name) {
   InterfaceState state;
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0) {
-    ifreq request{};
-    memcpy(request.ifr_name, name.data(), name.size());
-    if (ioctl(fd, SIOCGIFMTU, &request) == 0) state.mtu = static_cast<uint32_t>(request.ifr_mtu);
-    if (ioctl(fd, SIOCGIFFLAGS, &request) == 0) state.up = (request.ifr_flags & IFF_UP) != 0;
-    close(fd);
-  }
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) < 0) return state;
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || getifaddrs(&list) < 0) {
+    state.error = errno;
+    if (fd >= 0) close(fd);
+    return state;
+  }
+  ifreq request{};
+  memcpy(request.ifr_name, name.data(), name.size());
+  if (ioctl(fd, SIOCGIFMTU, &request) == 0) state.mtu = static_cast<uint32_t>(request.ifr_mtu);
+  if (ioctl(fd, SIOCGIFFLAGS, &request) == 0) state.up = (request.ifr_flags & IFF_UP) != 0;
+  close(fd);
   for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
     if (!entry->ifa_addr || name != entry->ifa_name) continue;
     const int family = entry->ifa_addr->sa_family;

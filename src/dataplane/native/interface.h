@@ -53,12 +53,14 @@ Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept);
 std::string udpLeavesThrough(const sockaddr_storage& own, const sockaddr_storage& peer);
 
 struct InterfaceState {
+  /** The errno of why nothing could be found out, else 0. */
+  int error = 0;
   uint32_t mtu = 0;
   bool up = false;
   std::vector<std::string> addresses;
 };
 
-/** What the interface is like now; what cannot be found out stays as above. */
+/** What the interface is like now. */
 InterfaceState interfaceState(const std::string& name);
 
 }  // namespace penstock

@@ -61,6 +61,8 @@ export interface TunOpenOptions {
 
 /** A network interface as it is now. */
 export interface InterfaceState {
+  /** The errno of why nothing else of it could be found out, else 0. */
+  error: number
   mtu: number
   up: boolean
   addresses: string[]

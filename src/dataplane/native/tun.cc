@@ -296,6 +296,7 @@ napi_value tunState(napi_env env, napi_callback_info info) {
   napi_create_object(env, &result);
   napi_set_named_property(env, result, "name", toString(env, device->name));
   napi_set_named_property(env, result, "found", toBoolean(env, device->found));
+  napi_set_named_property(env, result, "error", toInteger(env, state.error));
   napi_set_named_property(env, result, "up", toBoolean(env, state.up));
   napi_set_named_property(env, result, "mtu", toInteger(env, static_cast<int32_t>(state.mtu)));
   napi_create_array(env, &addresses);

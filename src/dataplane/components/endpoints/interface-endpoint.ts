@@ -6,6 +6,7 @@ import type { Fault, WarnedGraph } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
 import { Bool, Input, InterfaceName, Optional, Output, Text } from '../../engine/schema.ts'
+import { errorText } from '../../engine/system-errors.ts'
 import type { Timer } from '../../engine/timers.ts'
 import type { InterfaceState } from '../../native/socket-calls.ts'
 import { Endpoint, type EndpointOptions } from './endpoint.ts'
@@ -110,13 +111,18 @@ function sayFound(
   { interface_name: name, ip, mtu, is_default_route }: InterfaceConfig,
   log: Log,
 ): void {
+  const text = `interface ${name} was there already: it is used as it is and left as it is, at the end too`
+  if (found.error !== 0) {
+    const why = errorText(found.error)
+    log('WARN', `${text}; whether it fits the configuration cannot be found out (${why})`, { interface: name })
+    return
+  }
   const lacks = [
     found.up ? '' : 'it is down',
     found.addresses.some((address) => isSame(address, ip)) ? '' : `it has not the address ${ip}`,
     found.mtu === mtu ? '' : `its MTU is ${found.mtu}, not ${mtu}`,
     is_default_route ? 'is_default_route is not applied' : '',
   ].filter((lack) => lack !== '')
-  const text = `interface ${name} was there already: it is used as it is and left as it is, at the end too`
   const message = lacks.length === 0 ? text : `${text}, though ${lacks.join(', ')}`
   log(lacks.length === 0 ? 'INFO' : 'WARN', message, { interface: name, mtu: found.mtu, up: found.up })
 }
