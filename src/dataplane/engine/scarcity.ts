@@ -14,10 +14,15 @@ const CURES: ReadonlyMap<string | undefined, string> = new Map([
   ],
 ])
 
+/** Of epoll the kernel says by ENOSPC, as of a full disk, that it watches no more for this user. */
+const MORE_WATCHES =
+  'stop other runs, or raise the number of descriptors that this machine watches for a user (sysctl fs.epoll.max_user_watches)'
+
 /** By the code of the error, or of what caused it; undefined for any other. */
 export function cureOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    const cure = CURES.get((at as NodeJS.ErrnoException).code)
+    const { code, syscall } = at as NodeJS.ErrnoException
+    const cure = code === 'ENOSPC' && syscall === 'epoll_ctl' ? MORE_WATCHES : CURES.get(code)
     if (cure !== undefined) return cure
   }
   return undefined

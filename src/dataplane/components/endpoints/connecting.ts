@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import type { ConnectionEvents, ConnectionIo, ConnectionOptions } from '../../engine/io.ts'
+import { withCure } from '../../engine/scarcity.ts'
 import { errorName } from '../../engine/system-errors.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { Connection, type ConnectionContext, type ConnectionOwner } from './connection.ts'
@@ -62,7 +63,7 @@ export class Connecting {
     } catch (error) {
       const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
       if (syscall === 'bind' && code === 'EADDRINUSE') throw error
-      this.failed((error as Error).message)
+      this.failed(withCure(error as Error))
       return
     }
     if (trusts && !trusts(made)) {
