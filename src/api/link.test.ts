@@ -1,11 +1,13 @@
 /** Calls that come over a link and are carried out here: what their requests make this node hold. */
 import { expect, test } from 'vitest'
-import { settle } from '../../test/harness/waiting.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { systemClock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { Fanout } from '../contract/fanout.ts'
 import type { Handlers, Sink } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
+import type { StreamPipelinesEvent } from '../contract/types.ts'
 import { MAX_HELD_BYTES } from '../link/accounting.ts'
 import { Recorder, sessionPair } from '../link/testing.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -128,6 +130,36 @@ function served(handlers: Partial<Handlers>) {
 
 const encoded = (name: string, side: 'request' | 'response', message: unknown) =>
   encodeBinary((loadOperations().find((each) => each.name === name) as Operation)[side], message)
+
+test('an event for many streams of a link waits once for all of them, and all that read it get it', async () => {
+  const { hub, node } = sessionPair()
+  const fanout = new Fanout<StreamPipelinesEvent>({ kind: 'bounded', limit: 1 })
+  const handlers: Partial<Handlers> = {
+    streamPipelines: async (_request, _call, sink) => {
+      sink.ready()
+      fanout.add(sink)
+    },
+  }
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock: systemClock })
+  hub.onOpen((stream, request) => listener.serve(stream, request, ''))
+  // As whole messages they take more than a link may hold, at either end.
+  const event: StreamPipelinesEvent = { update: { pipeline: { jsonConfig: 'x'.repeat(900_000) } as never } }
+  const request = encoded('streamPipelines', 'request', { nodeId: 'hub' })
+  const streams = Array.from({ length: 80 }, () => node.open('streamPipelines', '', request))
+  const calls = streams.map((stream) => new Recorder(stream))
+  await until(() => fanout.size === calls.length)
+  fanout.publish(event)
+  expect(hub.held).toBeGreaterThan(900_000)
+  expect(hub.held).toBeLessThan(1_000_000)
+  await until(() => calls.every(({ log }) => log.length === 2))
+  expect(new Set(calls.map(({ log }) => log.join()))).toEqual(new Set(['message,message']))
+  const length = encoded('streamPipelines', 'response', event).length + 1
+  expect(new Set(calls.map(({ messages }) => messages[1]?.length))).toEqual(new Set([length]))
+  for (const stream of streams) stream.cancel()
+  await settle()
+  expect([hub.held, node.held, hub.streamCount]).toEqual([0, 0, 0])
+})
 
 test('a stream begins with READY, and each of its messages with its kind (docs/link-protocol.md, 6.7)', async () => {
   const node = { id: 'n', name: 'north' }

@@ -228,9 +228,10 @@ class LinkSink extends StreamSink {
   }
 
   protected override write(message: unknown): number {
-    const encode = (value: unknown): Uint8Array => encodeBinary(this.#operation.response, value)
-    const bytes = message instanceof SharedMessage ? message.encoded('proto', encode) : encode(message)
-    if (!this.#stream.send(wrap(MESSAGE, bytes))) this.writable = false
+    const encode = (value: unknown): Uint8Array => wrap(MESSAGE, encodeBinary(this.#operation.response, value))
+    // All streams send the same bytes: the link holds them once.
+    const bytes = message instanceof SharedMessage ? message.encoded('link', encode) : encode(message)
+    if (!this.#stream.send(bytes)) this.writable = false
     return bytes.length
   }
 

@@ -4,7 +4,7 @@
 const MAX_TOGETHER_BYTES = 1_048_576
 
 /** What a transport encodes a message into; one cached encoding each. */
-export type MessageFormat = 'proto' | 'sse' | 'websocket'
+export type MessageFormat = 'proto' | 'link' | 'sse' | 'websocket'
 
 /**
  * Wraps one event for fan-out. A service makes one per event and sends the same instance to every sink; the first transport
@@ -13,6 +13,7 @@ export type MessageFormat = 'proto' | 'sse' | 'websocket'
 export class SharedMessage<M> {
   readonly value: M
   #proto: Uint8Array | undefined
+  #link: Uint8Array | undefined
   #sse: Uint8Array | undefined
   #websocket: Uint8Array | undefined
 
@@ -26,6 +27,9 @@ export class SharedMessage<M> {
       case 'proto':
         this.#proto ??= encode(this.value)
         return this.#proto
+      case 'link':
+        this.#link ??= encode(this.value)
+        return this.#link
       case 'sse':
         this.#sse ??= encode(this.value)
         return this.#sse

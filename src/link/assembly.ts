@@ -1,4 +1,5 @@
 /** Puts the pieces of one message together, in memory that is accounted for. */
+import { WINDOW_BYTES } from './messages.ts'
 
 export class Assembly {
   readonly #hold: (bytes: number) => boolean
@@ -10,6 +11,11 @@ export class Assembly {
     this.#hold = hold
   }
 
+  /** What the pieces take in memory, bytes. */
+  get held(): number {
+    return this.#buffer?.length ?? 0
+  }
+
   /**
    * Takes a piece and returns the message once it is whole: the piece itself when it is the only one. Undefined as well when memory
    * was refused; the pieces are dropped then.
@@ -19,8 +25,9 @@ export class Assembly {
     const length = this.#length + bytes.length
     const capacity = this.#buffer?.length ?? 0
     if (this.#buffer === undefined || length > capacity) {
-      // Doubled, not listed: a message in a million pieces of one byte is as large as its bytes.
-      const wanted = Math.max(length, 2 * capacity, 4096)
+      // Grown by a factor, not listed: a message in a million pieces of one byte is as large as its bytes. What waits for credit is little longer
+      // than a window: there it is not doubled, since many may wait.
+      const wanted = Math.max(length, capacity < WINDOW_BYTES ? 2 * capacity : Math.ceil(1.25 * capacity), 4096)
       if (!this.#hold(wanted - capacity)) return undefined
       const grown = Buffer.allocUnsafeSlow(wanted)
       if (this.#buffer !== undefined) grown.set(this.#buffer.subarray(0, this.#length))

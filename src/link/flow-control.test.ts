@@ -1,7 +1,7 @@
 /** Credit: nobody sends beyond it, none is lost, a reader that stops bounds what waits for it, and all that is sent arrives in order. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { settle } from '../../test/harness/waiting.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import { MAX_HELD_BYTES } from './accounting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
@@ -295,6 +295,75 @@ test('what all readers of a link leave unread is bounded; the ones that go over 
   await settle()
   expect([hub.held, hub.streamCount, node.streamCount]).toEqual([0, 0, 0])
   expect(events).toEqual([])
+})
+
+test('where too much waits of streams that nobody reads, these end, and who reads goes on', async () => {
+  const { hub, node, clock } = sessionPair()
+  const long = new Uint8Array(4 * WINDOW_BYTES)
+  node.onOpen((stream) => stream.send(stream.operation === 'read' ? long : long.subarray(0, WINDOW_BYTES - 10_000)))
+  const ended: unknown[] = []
+  const open = () => {
+    const stream = hub.open('leave', '', new Uint8Array(0))
+    stream.handlers = { fragment: () => false, end: (status) => ended.push(status) }
+    return stream
+  }
+  const left: LinkStream[] = []
+  while (hub.held < MAX_HELD_BYTES - WINDOW_BYTES) {
+    left.push(open())
+    await settle(1)
+  }
+  clock.increment(1_000)
+  left.push(open())
+  await settle()
+  const call = new Recorder(hub.open('read', '', new Uint8Array(0)))
+  await until(() => call.log.length > 0)
+  expect(call.log).toEqual(['message'])
+  expect(call.messages[0]?.length).toBe(long.length)
+  expect(ended.length).toBeGreaterThan(0)
+  expect(ended.length).toBeLessThan(10)
+  expect(ended[0]).toMatchObject({
+    code: 'RESOURCE_EXHAUSTED',
+    message: expect.stringMatching(/^nothing was read of this stream/),
+  })
+  expect(left.at(-1)?.closed).toBe(false)
+  for (const stream of left) stream.cancel()
+  expect(hub.held).toBe(0)
+})
+
+test('what waits for credit of streams that nobody reads gives way to who reads', async () => {
+  const { hub, node, clock } = sessionPair()
+  const send = () => new Uint8Array(8 * 1024 * 1024)
+  hub.onOpen((stream) => stream.send(send()))
+  const calls = Array.from({ length: 7 }, () => {
+    const stream = node.open('leave', '', new Uint8Array(0))
+    const call = new Recorder(stream)
+    stream.handlers = { ...stream.handlers, fragment: () => false }
+    return call
+  })
+  await settle()
+  clock.increment(1_000)
+  const reading = [0, 1].map(() => new Recorder(node.open('read', '', new Uint8Array(0))))
+  await until(() => reading.every(({ log }) => log.length > 0))
+  expect(reading.map(({ log }) => log)).toEqual([['message'], ['message']])
+  // Of as many bytes each, those that were read longest ago.
+  expect(calls.map(({ status }) => status?.code)).toEqual([
+    'RESOURCE_EXHAUSTED',
+    'RESOURCE_EXHAUSTED',
+    ...Array(5).fill(undefined),
+  ])
+})
+
+test('a long message that came before anybody listened, and with it the end, arrives whole', async () => {
+  const { hub, node } = sessionPair()
+  hub.onOpen((stream) => {
+    stream.send(new Uint8Array(WINDOW_BYTES / 2))
+    stream.end(ok)
+  })
+  const stream = node.open('x', '', new Uint8Array(0))
+  await until(() => stream.closed)
+  const call = new Recorder(stream)
+  expect(call.log).toEqual(['message', 'end OK'])
+  expect([call.messages[0]?.length, node.held]).toEqual([WINDOW_BYTES / 2, 0])
 })
 
 test('a message in pieces of one byte takes the memory of its bytes', async () => {

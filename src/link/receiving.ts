@@ -1,6 +1,7 @@
 /** What one side of a stream receives: pieces within the credit, told to the holder in order, credit given back as they are consumed. */
 import { Assembly } from './assembly.ts'
 import type { LinkStatus, StreamHandlers } from './link.ts'
+import { MAX_SMALL_BYTES, type MessageTurns, type Reading } from './message-turns.ts'
 import { MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
 
 /** Credit is returned when this much has been consumed. */
@@ -15,16 +16,21 @@ export type StreamArrival =
 export interface ReceivingStream {
   /** Nothing goes over the transport any more. */
   readonly isOver: boolean
+  /** Whose long message goes on, of all streams of the link. */
+  readonly messageTurns: MessageTurns
   /** Accounts for what is kept in memory (negative: given back); false when that is too much, which has ended the stream. */
   account(bytes: number): boolean
   /** Gives credit to the peer. */
   giveCredit(bytes: number): void
+  /** What waits to be read has become more, or less. */
+  unread(): void
+  read(): void
   /** A handler threw. */
   handlerFailed(error: unknown): void
 }
 
 /** The messages of one direction on their way to the holder, and the credit that the peer has for more. */
-export class Receiving {
+export class Receiving implements Reading {
   readonly #stream: ReceivingStream
   /** What the peer may still send. */
   #allowance = WINDOW_BYTES
@@ -35,6 +41,8 @@ export class Receiving {
   /** What the pieces that it stands for are accounted with. */
   #heldForIt = 0
   #isPaused = false
+  /** The message under way is long and waits for its turn. */
+  #isWaiting = false
   /** No more messages from the peer. */
   #isDone = false
   readonly #assembly: Assembly
@@ -49,6 +57,11 @@ export class Receiving {
   constructor(stream: ReceivingStream) {
     this.#stream = stream
     this.#assembly = new Assembly((bytes) => stream.account(bytes))
+  }
+
+  /** What is held and waits to be read, bytes. */
+  get unread(): number {
+    return this.#heldForIt + this.#assembly.held
   }
 
   get handlers(): StreamHandlers | undefined {
@@ -68,7 +81,13 @@ export class Receiving {
   resume(): void {
     this.#isPaused = false
     if (this.#kept !== undefined) return
-    this.#give(this.#release())
+    this.#goOn()
+  }
+
+  /** It is the turn of the message under way. */
+  proceed(): void {
+    this.#isWaiting = false
+    this.#goOn()
   }
 
   /** A piece has come; throws Violation when it may not. */
@@ -99,6 +118,7 @@ export class Receiving {
   /** No more pieces of the request will come; what comes next has another holder. */
   requestComplete(): void {
     this.#isDone = true
+    this.#endTurn()
     this.#handlers = undefined
   }
 
@@ -106,7 +126,7 @@ export class Receiving {
   silence(): void {
     this.#isSilent = true
     this.#kept = undefined
-    this.#assembly.drop()
+    this.#endMessage()
     this.resume()
   }
 
@@ -117,7 +137,7 @@ export class Receiving {
       this.#kept = undefined
     }
     const isListening = this.#kept === undefined && this.#handlers !== undefined
-    if (last === undefined || this.#isSilent) this.#assembly.drop()
+    if (last === undefined || this.#isSilent) this.#endMessage()
     else if (isListening) this.#arrive(last)
     else if (last.kind === 'end') {
       // Not told yet; what was kept is accounted for until it is.
@@ -146,7 +166,7 @@ export class Receiving {
     }
     if (arrival.kind !== 'halfClose') {
       this.#isSilent = true
-      this.#assembly.drop()
+      this.#endMessage()
     }
     try {
       if (arrival.kind === 'end') handlers.end?.(arrival.status)
@@ -158,19 +178,52 @@ export class Receiving {
 
   #deliver(handlers: StreamHandlers, bytes: Uint8Array, more: boolean): void {
     let result: unknown
+    const isPart = more && handlers.fragment === undefined
     try {
       if (handlers.fragment !== undefined) result = handlers.fragment(bytes, more)
       else {
         const whole = this.#assembly.add(bytes, more)
-        if (whole !== undefined) result = handlers.message?.(whole)
+        if (whole !== undefined) {
+          this.#endTurn()
+          result = handlers.message?.(whole)
+        }
       }
     } catch (error) {
       this.#stream.handlerFailed(error)
     }
     if (this.#stream.isOver) return
     if (result === false) this.#isPaused = true
-    if (this.#isPaused) this.#withhold(bytes.length)
-    else this.#give(bytes.length + MESSAGE_OVERHEAD)
+    if (isPart && !this.#isPaused && this.#incoming > MAX_SMALL_BYTES) {
+      this.#isWaiting = !this.#stream.messageTurns.take(this)
+    }
+    const cost = bytes.length + MESSAGE_OVERHEAD
+    // A part was copied to the message, which is accounted for.
+    if (isPart && this.#isHeldUp) this.#withheld += cost
+    else if (this.#isHeldUp) this.#withhold(bytes.length)
+    else this.#give(cost)
+  }
+
+  get #isHeldUp(): boolean {
+    return this.#isPaused || this.#isWaiting
+  }
+
+  /** Returns what credit was withheld, once nothing stands against it. */
+  #goOn(): void {
+    if (!this.#isHeldUp) this.#give(this.#release())
+  }
+
+  /** The message under way waits for no turn any more, and has none. */
+  #endTurn(): void {
+    this.#stream.messageTurns.release(this)
+    if (!this.#isWaiting) return
+    this.#isWaiting = false
+    this.#goOn()
+  }
+
+  /** The message under way will not be whole. */
+  #endMessage(): void {
+    this.#assembly.drop()
+    this.#endTurn()
   }
 
   /** A piece of that length is kept, and its credit with it. */
@@ -178,6 +231,7 @@ export class Receiving {
     if (!this.#stream.account(length + PIECE_BYTES)) return
     this.#withheld += length + MESSAGE_OVERHEAD
     this.#heldForIt += length + PIECE_BYTES
+    this.#stream.unread()
   }
 
   /** What was kept is not any more; returns its credit. */
@@ -186,6 +240,7 @@ export class Receiving {
     this.#stream.account(-this.#heldForIt)
     this.#withheld = 0
     this.#heldForIt = 0
+    this.#stream.read()
     return withheld
   }
 

@@ -30,6 +30,7 @@ export class Sending {
     return this.#queued
   }
 
+  /** Nothing waits. */
   get isEmpty(): boolean {
     return this.#head === this.#queue.length
   }
@@ -103,5 +104,5 @@ export class Sending {
 
 /** A piece does not wait any more. */
 function letGo({ holder, bytes }: Piece): void {
-  holder?.hold(-(bytes.length + PIECE_BYTES))
+  holder?.hold(-(bytes.length + PIECE_BYTES), bytes)
 }

@@ -1,6 +1,7 @@
 /** One call of a session: what it is, whether it is open, and its end; what it sends and receives are in files of their own. */
 import type { Holder } from './accounting.ts'
 import type { LinkStatus, LinkStream, StreamHandlers } from './link.ts'
+import type { MessageTurns } from './message-turns.ts'
 import { MAX_MESSAGE_BYTES, PIECE_BYTES } from './messages.ts'
 import { Receiving, type ReceivingStream, type StreamArrival } from './receiving.ts'
 import { Sending } from './sending.ts'
@@ -8,7 +9,10 @@ import type { StreamCall, StreamHost } from './stream-host.ts'
 
 /** What may wait for credit; only a sender that ignores `writable` gets there. */
 const MAX_QUEUE_BYTES = 2 * MAX_MESSAGE_BYTES
-const UNREAD = 'too much waits on this link for readers that do not read'
+/** How one ends that nobody reads, so that others have room, and one that finds none. */
+const UNREAD =
+  'nothing was read of this stream for a while, and too much waits on the link between node and hub; open it again and read faster'
+const FULL = 'too much waits to be read on the link between node and hub; try again'
 
 export class Stream implements LinkStream, ReceivingStream {
   readonly operation: string
@@ -76,24 +80,41 @@ export class Stream implements LinkStream, ReceivingStream {
   }
 
   send(bytes: Uint8Array): boolean {
-    return this.#send(bytes, false, this.#host)
+    if (!this.#mayBeSent) return false
+    if (!this.#hold(bytes.length + PIECE_BYTES, bytes)) return false
+    const isWritable = this.#send(bytes, false, this.#host)
+    if (!this.#sending.isEmpty) this.#host.unread(this)
+    return isWritable
   }
 
   sendFragment(bytes: Uint8Array, more: boolean): boolean {
     // Whoever passes pieces on withholds the credit of the other stream, and is accounted for there.
-    return this.#send(bytes, more, undefined)
+    return this.#mayBeSent && this.#send(bytes, more, undefined)
   }
 
   hold(bytes: number): boolean {
     return this.#host.hold(bytes)
   }
 
-  #send(bytes: Uint8Array, more: boolean, holder: Holder | undefined): boolean {
-    if (this.#isOver || this.#sendDone || this.#closing !== undefined) return false
-    if (holder?.hold(bytes.length + PIECE_BYTES) === false) {
-      this.#overflow(UNREAD)
+  get #mayBeSent(): boolean {
+    return !this.#isOver && !this.#sendDone && this.#closing === undefined
+  }
+
+  /** Accounts for what this stream makes its session keep; false when that is too much, which has ended the stream. */
+  #hold(bytes: number, message?: Uint8Array): boolean {
+    const wasOver = this.#isOver
+    if (!this.#host.holdFor(this, bytes, message)) {
+      this.#overflow(FULL)
       return false
     }
+    // What had to end for it may have ended this one as well.
+    if (wasOver || !this.#isOver) return true
+    this.#host.hold(-bytes, message)
+    return false
+  }
+
+  /** `holder` has accounted for it. */
+  #send(bytes: Uint8Array, more: boolean, holder: Holder | undefined): boolean {
     this.#sending.push(bytes, more, holder)
     if (bytes.length > MAX_MESSAGE_BYTES) {
       this.#overflow(`a message of ${bytes.length} bytes, ${MAX_MESSAGE_BYTES} are the most a link carries`)
@@ -156,11 +177,22 @@ export class Stream implements LinkStream, ReceivingStream {
 
   // What the session calls.
 
+  /** What waits to be read, at either end, bytes. */
+  get unreadBytes(): number {
+    return this.#sending.queued + this.#receiving.unread
+  }
+
+  /** Ends it, since nobody reads it and others need the room. */
+  giveRoom(): void {
+    this.#overflow(UNREAD)
+  }
+
   /** Sends one frame if credit and transport allow; returns whether more could follow at once. */
   transmit(): boolean {
     if (this.#isOver) return false
     if (!this.#sending.isEmpty) {
       if (!this.#sending.transmit(this.#host, this.id)) return false
+      this.read()
       return !this.#sending.isEmpty || this.#closing !== undefined
     }
     const closing = this.#closing
@@ -194,6 +226,7 @@ export class Stream implements LinkStream, ReceivingStream {
 
   receiveWindow(credit: number): void {
     this.#sending.credit(credit)
+    this.read()
     if (!this.#sending.isEmpty || this.#closing !== undefined) this.#host.ready(this)
     this.drain()
   }
@@ -224,9 +257,19 @@ export class Stream implements LinkStream, ReceivingStream {
   }
 
   account(bytes: number): boolean {
-    if (this.#host.hold(bytes)) return true
-    this.#overflow(UNREAD)
-    return false
+    return bytes > 0 ? this.#hold(bytes) : this.#host.hold(bytes)
+  }
+
+  get messageTurns(): MessageTurns {
+    return this.#host.messageTurns
+  }
+
+  unread(): void {
+    this.#host.unread(this)
+  }
+
+  read(): void {
+    this.#host.read(this, this.unreadBytes > 0)
   }
 
   giveCredit(bytes: number): void {

@@ -4,6 +4,7 @@ import { ServiceError } from '../contract/errors.ts'
 import { Account } from './accounting.ts'
 import { Callers } from './callers.ts'
 import type { LinkStatus, LinkStream, OpenOptions } from './link.ts'
+import { MessageTurns } from './message-turns.ts'
 import {
   encodeFrame,
   encodeMessageFrame,
@@ -23,6 +24,9 @@ import { Turns } from './turns.ts'
 
 /** Why a session ends whose streams have had all ids. */
 export const USED_UP = 'the stream ids of this connection are used up'
+
+/** A stream of which nothing was read for so long may be ended to make room for others, milliseconds. */
+const UNREAD_MS = 1_000
 
 export type OpenListener = (stream: LinkStream, request: Uint8Array | undefined) => void
 
@@ -46,6 +50,9 @@ export interface StreamsOptions {
 export class Streams implements StreamHost<Stream> {
   readonly #options: StreamsOptions
   readonly #account = new Account()
+  readonly messageTurns: MessageTurns
+  /** Streams of which something is held that waits to be read, and when something of it was read last; the longest ago first. */
+  readonly #unread = new Map<Stream, number>()
   readonly #table: StreamTable
   readonly #turns: Turns
   /** Of a hub: the nodes whose calls it carries here. */
@@ -60,6 +67,7 @@ export class Streams implements StreamHost<Stream> {
 
   constructor(options: StreamsOptions) {
     this.#options = options
+    this.messageTurns = new MessageTurns(options.clock, () => this.#account.held)
     this.#table = new StreamTable(options.side)
     this.#callers = options.side === 'hub' || options.isServerLink ? new Callers(MAX_STREAMS) : undefined
     this.#turns = new Turns({ send: options.send, sendOpen: (stream) => this.#sendOpen(stream) })
@@ -199,11 +207,46 @@ export class Streams implements StreamHost<Stream> {
     this.#options.send(encodeFrame('window', { stream, credit }))
   }
 
-  hold(bytes: number): boolean {
-    return this.#account.hold(bytes)
+  hold(bytes: number, message?: Uint8Array): boolean {
+    if (!this.#account.hold(bytes, message)) return false
+    if (bytes < 0) this.messageTurns.eased()
+    return true
+  }
+
+  holdFor(stream: Stream, bytes: number, message?: Uint8Array): boolean {
+    while (!this.#account.hold(bytes, message)) {
+      const least = this.#leastRead()
+      if (least === undefined || least === stream) return false
+      least.giveRoom()
+    }
+    return true
+  }
+
+  unread(stream: Stream): void {
+    if (!this.#unread.has(stream)) this.#unread.set(stream, this.now())
+  }
+
+  read(stream: Stream, isUnread: boolean): void {
+    if (this.#unread.delete(stream) && isUnread) this.#unread.set(stream, this.now())
+  }
+
+  /** Of the streams that nobody reads, the one for which most is held; of several, the one that was read longest ago. */
+  #leastRead(): Stream | undefined {
+    const before = this.now() - UNREAD_MS
+    let most = 0
+    let found: Stream | undefined
+    for (const [stream, at] of this.#unread) {
+      if (at > before) break
+      const { unreadBytes } = stream
+      if (unreadBytes <= most) continue
+      most = unreadBytes
+      found = stream
+    }
+    return found
   }
 
   forget(stream: Stream): void {
+    this.#unread.delete(stream)
     this.#turns.forget(stream)
     this.#table.forget(stream)
     this.#complete(stream)
