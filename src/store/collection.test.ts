@@ -6,6 +6,7 @@ import { open, type RootDatabase } from 'lmdb'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { RecordCollection, SingleRecord } from './collection.ts'
 import { reserveWith } from './room.ts'
+import { watchWrites } from './writers.ts'
 
 interface Thing {
   id: string
@@ -17,6 +18,7 @@ let root: RootDatabase
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'penstock-collection-'))
   root = open({ path: join(directory, 'x.lmdb'), noSubdir: true, eventTurnBatching: false })
+  watchWrites(root)
 })
 afterEach(async () => {
   await root.close()

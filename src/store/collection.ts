@@ -40,7 +40,7 @@ export class RecordCollection<R> {
   async put(record: R): Promise<void> {
     const { keyOf, bytesOf } = this.#options
     if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
-    await durable(this.#root, () => [this.#records.put(keyOf(record), record)])
+    await durable(this.#root, [() => this.#records.put(keyOf(record), record)])
   }
 
   /** As `put`, as part of a transaction that the caller has begun. */
@@ -57,7 +57,10 @@ export class RecordCollection<R> {
 
   /** Resolves once none of the records is on disk any more; those that are not there count as removed. Rejects as `put` does. */
   async remove(keys: string | readonly string[]): Promise<void> {
-    await durable(this.#root, () => [keys].flat().map((key) => this.#records.remove(key)))
+    await durable(
+      this.#root,
+      [keys].flat().map((key) => () => this.#records.remove(key)),
+    )
   }
 }
 
@@ -85,7 +88,7 @@ export class SingleRecord<R> {
   async put(record: R): Promise<void> {
     const { key, bytesOf } = this.#options
     if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
-    await durable(this.#root, () => [this.#records.put(key, record)])
+    await durable(this.#root, [() => this.#records.put(key, record)])
   }
 
   /** As `put`, as part of a transaction that the caller has begun. */
@@ -95,6 +98,6 @@ export class SingleRecord<R> {
 
   /** Resolves once the removal is on disk. Rejects as `put` does. */
   async remove(): Promise<void> {
-    await durable(this.#root, () => [this.#records.remove(this.#options.key)])
+    await durable(this.#root, [() => this.#records.remove(this.#options.key)])
   }
 }

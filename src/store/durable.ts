@@ -5,6 +5,7 @@ import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
 import { codeOf } from '../text/error-message.ts'
 import { environmentOf } from './fatal.ts'
+import { writersOf } from './writers.ts'
 
 interface FileIdentity {
   readonly dev: number
@@ -12,13 +13,6 @@ interface FileIdentity {
 }
 
 const files = new WeakMap<RootDatabase, FileIdentity>()
-/** Those of which lmdb answers what is written before that is on disk. */
-const overlapping = new WeakSet<RootDatabase>()
-
-/** Notes whether a store has been opened with lmdb's overlappingSync. */
-export function noteSync(root: RootDatabase, { overlappingSync }: { overlappingSync: boolean }): void {
-  if (overlappingSync) overlapping.add(root)
-}
 
 /** Notes which file a store has just been opened on: changes made to it once it is deleted, or another lies in its place, are lost. */
 export function noteFile(root: RootDatabase): void {
@@ -30,27 +24,39 @@ export function forgetFile(root: RootDatabase): void {
   files.delete(root)
 }
 
-/** Resolves once what `write` begins is on disk. Throws NotStored when the disk did not take it: full, a quota, a fault, or the file is gone. */
-export function durable(root: RootDatabase, write: () => Promise<unknown>[]): Promise<void> {
+/** Resolves once what `writes` put and remove is on disk. Throws NotStored when the disk did not take it: full, a quota, a fault, or the file is gone. */
+export function durable(root: RootDatabase, writes: readonly (() => Promise<unknown>)[]): Promise<void> {
+  return unlessFailed(root, () => {
+    const writers = writersOf(root)
+    return allOf(new Set(writes.map((write) => writers.stored(write()))))
+  })
+}
+
+/** As `durable`, of a change that is on disk when `change` returns. */
+export function durableAtOnce(root: RootDatabase, change: () => void): Promise<void> {
+  return unlessFailed(root, async () => change())
+}
+
+/** Rejects, once all are settled, where one is rejected. */
+async function allOf(writes: Iterable<Promise<void>>): Promise<void> {
+  for (const result of await Promise.allSettled(writes)) if (result.status === 'rejected') throw result.reason
+}
+
+function unlessFailed(root: RootDatabase, write: () => Promise<void>): Promise<void> {
   const environment = environmentOf(root)
   return environment === undefined ? onDisk(root, write) : environment.until(() => onDisk(root, write))
 }
 
-async function onDisk(root: RootDatabase, write: () => Promise<unknown>[]): Promise<void> {
+async function onDisk(root: RootDatabase, write: () => Promise<void>): Promise<void> {
   // What is refused for that alone must not be done in a file that is put back later.
   requireFile(root)
-  const writes = write()
+  const written = write()
   try {
-    await Promise.all(writes)
+    await written
   } catch (error) {
-    // Every write of a commit that failed is rejected, and the cause comes as a promise that is rejected as well: each needs a listener.
-    await Promise.allSettled(writes)
-    const cause = await (error as { commitError?: Promise<unknown> }).commitError?.catch((cause: unknown) => cause)
-    const text = cause instanceof Error ? cause.message : String(error)
     const path = pathOf(root)
-    throw new NotStored(path, `${text}; ${bytesFree(path)} bytes are free`, { cause: error })
+    throw new NotStored(path, `${(error as Error).message}; ${bytesFree(path)} bytes are free`, { cause: error })
   }
-  if (overlapping.has(root)) await root.flushed
   environmentOf(root)?.keep()
   requireFile(root)
 }

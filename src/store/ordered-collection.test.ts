@@ -22,7 +22,7 @@ afterEach(() => rmSync(directory, { recursive: true }))
 
 /** The things on disk, and what closes them. */
 function opened() {
-  const root = open({ path: join(directory, 'db'), noSubdir: true, maxDbs: 2 })
+  const root = open({ path: join(directory, 'db'), noSubdir: true, maxDbs: 2, eventTurnBatching: false })
   watchWrites(root)
   const options = { name: 'things', keyOf: ({ id }: Thing) => id, timeOf: ({ at }: Thing) => at }
   return {

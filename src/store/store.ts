@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
-import { durable, forgetFile, noteFile, noteSync } from './durable.ts'
+import { durableAtOnce, forgetFile, noteFile } from './durable.ts'
 import { watchEnvironment } from './fatal.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
@@ -62,10 +62,10 @@ export class Store {
     const overlappingSync = checkDatabaseFile(path)
     requireDescriptors(directory)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
-    const options = { path, noSubdir: true, maxDbs: 16, eventTurnBatching: false, overlappingSync }
-    this.#root = reading(path, () => open(options))
+    this.#root = reading(path, () =>
+      open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false, overlappingSync }),
+    )
     watchWrites(this.#root)
-    noteSync(this.#root, options)
     noteFile(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)
     chmodSync(path, 0o600)
@@ -85,14 +85,14 @@ export class Store {
    * store whose ids nobody has asked for yet.
    */
   async importHub(hubId: string, nodes: readonly StoredNode[], requestIds: number): Promise<void> {
-    const write = async () =>
+    await durableAtOnce(this.#root, () =>
       this.#root.transactionSync(() => {
         for (const { id } of this.nodes.all()) this.nodes.removeWithin(id)
         for (const node of nodes) this.nodes.putWithin(node)
         this.hubId.putWithin(hubId)
         this.requestIds.skipWithin(requestIds)
-      })
-    await durable(this.#root, () => [write()])
+      }),
+    )
   }
 
   /** Brings everything to disk. */

@@ -4,31 +4,42 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import { expect, test } from 'vitest'
+import { until } from '../../test/harness/waiting.ts'
 import { durable } from './durable.ts'
 import { MDB_PANIC, watchEnvironment } from './fatal.ts'
 import { close, watchWrites } from './writers.ts'
 
 type Told = (status: number) => unknown
 
-test('what is on disk is answered, and the store closes, though a flush that lmdb waits for as well has failed', async () => {
+test('what is answered is what the thread that wrote it has ended with, in the order of the writes, and the store closes', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-writers-'))
   const root = open<number, string>({ path: join(directory, 'a.lmdb'), noSubdir: true, eventTurnBatching: false })
   const { env } = root as unknown as { env: { startWriting(address: number, told: Told): void } }
   const start = env.startWriting.bind(env)
-  let failed = 0
-  // As fdatasync(2) does with EIO: lmdb tells that in place of the end.
+  const EIO = 5
+  const held: (() => unknown)[] = []
+  // Its first thread fails, of which lmdb's promise may say that it went well, and is heard of behind the second.
   const startWriting = (address: number, told: Told) =>
     start(address, (status) => {
-      if (status === 0) failed++
-      return told(status === 0 ? 5 : status)
+      if (status !== 0) return told(status)
+      const ending = held.length === 0 ? EIO : 0
+      held.push(() => told(ending))
+      if (held.length === 2) for (const tell of held.splice(0).reverse()) tell()
+      return undefined
     })
   Object.defineProperty(env, 'startWriting', { value: startWriting, configurable: true })
   watchWrites(root)
-  await durable(root, () => [root.put('a', 1)])
-  await durable(root, () => [root.put('a', 2)])
-  expect(root.get('a')).toBe(2)
+  const told: string[] = []
+  const write = (key: string) =>
+    durable(root, [() => root.put(key, 1)]).then(
+      () => told.push(key),
+      ({ message }) => told.push(`${key}: ${message}`),
+    )
+  const first = write('a')
+  await until(() => held.length === 1)
+  await Promise.all([first, write('b')])
+  expect(told).toEqual([expect.stringMatching(/^a: .* did not take the change \(Input\/output error/), 'b'])
   await close(root)
-  expect(failed).toBeGreaterThan(0)
   rmSync(directory, { recursive: true })
 })
 
@@ -48,9 +59,9 @@ test('where the environment has failed, what waits and every further write is re
   Object.defineProperty(env, 'resumeWriting', { value: () => unlocked++ })
   watchWrites(root)
   watchEnvironment(root)
-  await durable(root, () => [root.put('a', 1)])
+  await durable(root, [() => root.put('a', 1)])
   isFailing = true
-  const write = () => durable(root, () => [root.put('a', 2)])
+  const write = () => durable(root, [() => root.put('a', 2)])
   const refused = /did not take the change .* restart the node/
   await Promise.all([write(), write()].map((written) => expect(written).rejects.toThrow(refused)))
   await expect(write()).rejects.toThrow(refused)
