@@ -89,6 +89,9 @@ test('a full disk: one line a minute with how often it was met, without stacks, 
   }
   expect(lines).toHaveLength(4)
   expect(lines[3]).toMatch(/\(the disk has refused a page\): restart the node .*refused=1\n$/)
+  now += DISK_LINE_MS
+  log.error({ err: refused() }, 'operation failed')
+  expect(lines[4]).toMatch(/No space left.*refused=6\n$/)
 })
 
 /** Standard error with room for `room` bytes; then it fails with `code`. */

@@ -44,21 +44,22 @@ export function createLog(options: NodeLogOptions): Logger {
  * something else is to be done about it.
  */
 function diskLines(now: () => number) {
-  /** By what is to be done. */
-  const quietUntil = new Map<string, number>()
-  let untold = 0
+  /** By what is to be done: until when no line says so, and how often it was met since the last one. */
+  const met = new Map<string, { quietUntil: number; untold: number }>()
   return function (this: Logger, line: Parameters<LogFn>, method: LogFn): void {
     const refused = notStoredOf((line[0] as { err?: unknown } | undefined)?.err)
     if (refused === undefined) {
       method.apply(this, line)
       return
     }
-    untold++
-    if (now() < (quietUntil.get(refused.cure) ?? 0)) return
+    const { quietUntil, untold } = met.get(refused.cure) ?? { quietUntil: 0, untold: 0 }
+    if (now() < quietUntil) {
+      met.set(refused.cure, { quietUntil, untold: untold + 1 })
+      return
+    }
     const message = `${refused.path} does not take changes (${refused.why}): ${refused.cure} (who asked for a change is told at once; this line comes once a minute at most)`
-    method.call(this, { refused: untold }, message)
-    quietUntil.set(refused.cure, now() + DISK_LINE_MS)
-    untold = 0
+    method.call(this, { refused: untold + 1 }, message)
+    met.set(refused.cure, { quietUntil: now() + DISK_LINE_MS, untold: 0 })
   }
 }
 
