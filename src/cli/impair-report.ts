@@ -17,6 +17,10 @@ function untakenText({ component, fields: { metric, mtu, slots } }: LogLine): st
   if (metric === 'received_oversize_packets') {
     return `datagrams that ${where} are longer than ${mtu} bytes and dropped: --mtu BYTES carries longer ones`
   }
+  if (metric === 'kernel_dropped_packets') {
+    const cure = 'run fewer programs beside it, or raise net.core.rmem_max (sysctl) where it has no CAP_NET_ADMIN'
+    return `datagrams that ${where} are dropped by the kernel, as they come faster than they are read: ${cure}`
+  }
   if (metric !== 'received_without_slot_packets') return undefined
   const cure = 'a shorter --delay or --queue has fewer under way; the smaller --mtu, the more slots, up to 131,072'
   return `datagrams ${where} while all ${slots} packet slots are in use and are dropped: ${cure}`

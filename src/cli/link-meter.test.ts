@@ -1,5 +1,6 @@
 /** The delay that LinkMeter shows, where it is known: on the virtual clock, and to the nanosecond but for rounding. */
 import { expect, it } from 'vitest'
+import { UNREAD_METRICS } from '../dataplane/components/endpoints/unread-packets.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { Histogram } from '../dataplane/engine/histogram.ts'
@@ -82,6 +83,19 @@ it('adds up what waits for a full queue and what is delayed behind it, losses or
 it('is unknown where nothing came through, and none where nothing is between', () => {
   expect(measured([{ loss_constant: { loss_probability: 1 } }], 100, 500, 2).delays).toEqual([undefined, undefined])
   expect(measured([], 100, 5, 2).delays).toEqual([0, 0])
+})
+
+it('has what the kernel drops of what comes to a socket among what the link received and dropped, of its own direction', () => {
+  const layout = new MetricLayout()
+  const places = ['a', 'b'].map((path) => layout.declare(path, UNREAD_METRICS).get('kernel_dropped_packets') as number)
+  const region = createRegion(layout)
+  const values = new Float64Array(layout.values)
+  values[places[0]] = 5
+  values[places[1]] = 7
+  new RegionWriter(region).publish(values, 1e9)
+  const meter = new LinkMeter(region, { from: 'a', to: 'b', between: [], observer: 'o' })
+  meter.look()
+  expect(meter.counts()).toMatchObject({ receivedPackets: 5, droppedPackets: 5, sentPackets: 0 })
 })
 
 it('is exactly 0 in each interval whose packets came through at once, whatever others took before', () => {

@@ -1,8 +1,8 @@
 /** What a link under emulation does to the packets of one direction, read from the metrics of its run. */
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 
-/** What sockets count of packets that came and had no place, whoever sent them: the kernel drops what is too long before it tells from where. */
-const UNTAKEN = ['received_oversize_packets', 'received_without_slot_packets']
+/** What sockets count of packets that came and had no place, in the run or in their buffer, whoever sent them: the kernel drops what is too long before it tells from where. */
+const UNTAKEN = ['received_oversize_packets', 'received_without_slot_packets', 'kernel_dropped_packets']
 /** Those of others than the first client are none of the link's. */
 const OF_RECEIVING = ['ignored_packets', ...UNTAKEN]
 

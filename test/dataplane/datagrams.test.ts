@@ -7,7 +7,7 @@ import { diffConfig } from '../../src/dataplane/engine/diff.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { conservation } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
-import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
+import { configure, Peer, registry, startRun, type TestRun, testPool } from './running.ts'
 
 const pool = testPool()
 const before = native.openDescriptors()
@@ -265,6 +265,51 @@ describe('udp', () => {
       return narrow.received_oversize_packets + wide.received_oversize_packets + out.oversize_packets === 5
     }, 'all counted')
     expect(far.heard.map(({ bytes }) => bytes.length).sort((a, b) => a - b)).toEqual([0, 1, 1000, 1472])
+  })
+
+  it('counts what the kernel drops while the run is kept from reading, and says so once', async () => {
+    const near = await peer()
+    near.socket.setMulticastInterface('127.0.0.1')
+    const group = '239.255.78.2'
+    const pipeline = {
+      alone: { udp: { local_address: '127.0.0.1:0', output: 'a', socket_buffer_size: 8192 } },
+      member: {
+        udp: {
+          ...{ local_address: `${group}:0`, multicast_group: group, interface: 'lo' },
+          ...{ output: 'b', socket_buffer_size: 8192 },
+        },
+      },
+      join: { flow_combiner: { inputs: ['a', 'b'], output: 'c' } },
+      slow: { test_slow: { input: 'c', output: 'd', milliseconds: 50 } },
+      end: { traffic_sink: { input: 'd' } },
+    }
+    const run = await start(pipeline)
+    const names = ['alone', 'member']
+    const dropped = () => names.map((name) => run.metrics()[name].kernel_dropped_packets)
+    const flood = () => {
+      for (let i = 0; i < 200; i++)
+        for (const [name, host] of [
+          ['alone', '127.0.0.1'],
+          ['member', group],
+        ])
+          near.socket.send('flood', run.port(name), host)
+    }
+    flood()
+    await until(
+      () => names.every((name, i) => run.metrics()[name].received_packets + dropped()[i] === 200),
+      'every datagram is received or dropped',
+    )
+    const first = dropped()
+    expect(conservation(configure(pipeline), run.metrics(), registry)).toEqual([])
+    flood()
+    await until(() => run.metrics().end.input_packets > 400 - first[0] - first[1], 'it reads again')
+    // What the kernel has not been asked for yet is counted at the end, and told once in a minute.
+    await run.stop()
+    expect(dropped().every((count, i) => count > first[i])).toBe(true)
+    const said = run.log.filter(({ level }) => level === 'WARN')
+    expect(said.map(({ component }) => component).sort()).toEqual(names)
+    expect(said.map(({ fields }) => fields.metric)).toEqual(['kernel_dropped_packets', 'kernel_dropped_packets'])
+    expect(said[0].message).toMatch(/^the kernel drops packets before the run reads them, .* socket_buffer_size/)
   })
 
   it('counts errors of the network and goes on', async () => {

@@ -54,4 +54,13 @@ describe.skipIf(!possible)('a socket bound to an interface', () => {
       descriptors: 0,
     })
   }, 110_000)
+
+  it('and interfaces of runs lose packets while nobody reads, which are counted over renaming and replacement, and told', () => {
+    expect(said('./flooded.mjs')).toEqual({
+      away: true,
+      log: ['pen', 'old', 'socket', 'old'].map((name) =>
+        expect.stringMatching(new RegExp(`^${name} WARN: the kernel drops packets before the run reads them, `)),
+      ),
+    })
+  }, 110_000)
 })

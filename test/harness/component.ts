@@ -75,8 +75,8 @@ export function conservation(
     for (const port of portsOf(name, definition.config, own)) {
       sums[port.kind] += metrics[name][`${portName(port)}_packets`]
     }
-    for (const [metric, { role }] of Object.entries<MetricDeclaration>(definition.metrics)) {
-      if (role) sums[role] += metrics[name][metric]
+    for (const [metric, { role, unread }] of Object.entries<MetricDeclaration>(definition.metrics)) {
+      if (role && !unread) sums[role] += metrics[name][metric]
     }
     const entered = sums.input + sums.created
     const accounted = sums.output + sums.drop + sums.intended + sums.overflow + sums.consumed + sums.held

@@ -142,8 +142,7 @@ export class InterfaceSocket extends RoutedSocket {
       fresh = this.openSocket(options)
     }
     watchOpened(io.poller, fresh, token)
-    native.close(handle)
-    this.handle = fresh
+    this.replace(fresh)
     this.index = index
     this.listed = this.isJoined()
     this.blocked = false

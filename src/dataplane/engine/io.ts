@@ -62,6 +62,8 @@ export interface PacketIo {
   readonly cutOff?: number
   /** There for a UDP socket of the system's: the interface through which what it sends to the peer it is connected to leaves the machine; '' where not known. */
   leavesBy?(): string
+  /** There for a UDP socket and an interface of the system's: how many packets the kernel has dropped since it was opened, before they were read. */
+  kernelDropped?(): number
   /** There for a UDP socket of the system's. */
   tune?(tuning: UdpTuning): void
   close(): void

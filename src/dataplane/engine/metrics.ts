@@ -21,6 +21,8 @@ export interface MetricDeclaration {
   readonly unit: string
   readonly help: string
   readonly role?: PacketRole
+  /** Of a drop: the packets never came into the run, so that the sum over the roles is without them. */
+  readonly unread?: boolean
   /** Of a place that is somebody's at times: the metric of the component that is 0 while nobody has it. */
   readonly occupancy?: string
   readonly each?: OneOfMany
@@ -41,6 +43,8 @@ export const gauge = (help: string, unit = '') => ({ type: 'gauge', unit, help }
 export const histogram = (help: string, unit = '') => ({ type: 'histogram', unit, help }) as const
 /** Packets lost here though nobody asked for it. */
 export const drop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'drop' }) as const
+/** Packets lost before the run had them: they are lost as those are, and no part of the sum above. */
+export const unreadDrop = (help: string) => ({ ...drop(help), unread: true }) as const
 /** Packets lost here because that is what the component emulates. */
 export const intendedDrop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'intended' }) as const
 /** Packets lost here because the queue of an emulated link was full. */

@@ -20,7 +20,7 @@ import type {
 import { connectionFault, tunFault, udpFault } from './io-faults.ts'
 import { LinkListener } from './link-listener.ts'
 import { NativeConnection, NativeListener } from './native-connection.ts'
-import { type NativeIoParts, NativePacketIo, UdpSocket } from './native-packet-io.ts'
+import { type NativeIoParts, type NativePacketIo, TunDevice, UdpSocket } from './native-packet-io.ts'
 import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
 import { OwnInterface } from './own-interface.ts'
 import type { Packets } from './packets.ts'
@@ -192,7 +192,7 @@ export class NativeIo implements Io, NativeIoParts {
     )
     const { name, found, ...state } = native.tunState(handle)
     if (!found) return this.watch(new OwnInterface(this, handle, name, options), handle, events)
-    const io = new NativePacketIo(this, handle, name, options.kind, [native.tunReceive, native.tunSend])
+    const io = new TunDevice(this, handle, name, options.kind, true)
     io.found = state
     return this.watch(io, handle, events)
   }

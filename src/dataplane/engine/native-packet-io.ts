@@ -86,6 +86,10 @@ export class NativePacketIo implements PacketIo {
 }
 
 export class UdpSocket extends NativePacketIo {
+  private dropped = 0
+  /** What the kernel said of this socket when it was asked last, modulo 2³². */
+  private saidDropped = 0
+
   constructor(io: NativeIoParts, handle: number) {
     const bound = native.udpAddress(handle)
     super(io, handle, formatSocketAddress(bound), BACKENDS[bound.backend], [native.udpReceive, native.udpSend])
@@ -95,7 +99,45 @@ export class UdpSocket extends NativePacketIo {
     return native.udpLeavesBy(this.handle)
   }
 
+  kernelDropped(): number {
+    const now = native.udpDropped(this.handle)
+    if (now >= 0) {
+      this.dropped += (now - this.saidDropped) >>> 0
+      this.saidDropped = now
+    }
+    return this.dropped
+  }
+
+  /** Takes over a socket in place of the one there was, which is closed: what that has dropped stays counted. */
+  protected replace(fresh: number): void {
+    this.kernelDropped()
+    this.saidDropped = 0
+    native.close(this.handle)
+    this.handle = fresh
+  }
+
   tune({ bufferBytes, multicastTtl }: UdpTuning): void {
     native.udpTune(this.handle, bufferBytes, multicastTtl)
+  }
+}
+
+/** A TUN or TAP interface. */
+export class TunDevice extends NativePacketIo {
+  /** What was dropped before it was opened; negative: not known yet. */
+  private droppedBefore: number
+  private dropped = 0
+
+  /** `found`: somebody else has made it. */
+  constructor(io: NativeIoParts, handle: number, name: string, kind: string, found: boolean) {
+    super(io, handle, name, kind, [native.tunReceive, native.tunSend])
+    this.droppedBefore = found ? native.tunDropped(handle) : 0
+  }
+
+  kernelDropped(): number {
+    const now = native.tunDropped(this.handle)
+    if (now < 0) return this.dropped
+    if (this.droppedBefore < 0) this.droppedBefore = now
+    this.dropped = Math.max(this.dropped, now - this.droppedBefore)
+    return this.dropped
   }
 }

@@ -2,10 +2,10 @@
 import { native } from '../native/native.ts'
 import { KEPT, type TunOpenOptions } from '../native/socket-calls.ts'
 import type { Log } from './log.ts'
-import { type NativeIoParts, NativePacketIo } from './native-packet-io.ts'
+import { type NativeIoParts, TunDevice } from './native-packet-io.ts'
 import { errorText } from './system-errors.ts'
 
-export class OwnInterface extends NativePacketIo {
+export class OwnInterface extends TunDevice {
   private readonly address: string
   /** It was in another network namespace when last looked. */
   private away = false
@@ -15,7 +15,7 @@ export class OwnInterface extends NativePacketIo {
   private refused = ''
 
   constructor(io: NativeIoParts, handle: number, name: string, { kind, address }: TunOpenOptions) {
-    super(io, handle, name, kind, [native.tunReceive, native.tunSend])
+    super(io, handle, name, kind, false)
     this.address = address
   }
 

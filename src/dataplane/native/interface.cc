@@ -8,6 +8,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -261,6 +262,25 @@ Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept) {
   upkeep.address = keepAddress(netlink.fd, *kept);
   if (kept->defaultRoute) upkeep.defaultRoute = keepDefaultRoute(netlink.fd, *kept);
   return upkeep;
+}
+
+double droppedAtInterface(int device, const std::string& name, int index) {
+  // One of the same name may be here while it is elsewhere.
+  if (static_cast<int>(if_nametoindex(name.c_str())) != index && !isInOwnNamespace(device)) return -1;
+  // That of this thread's namespace, which /sys need not be.
+  FILE* table = fopen("/proc/thread-self/net/dev", "re");
+  if (!table) return -1;
+  double dropped = -1;
+  char line[512];
+  while (dropped < 0 && fgets(line, sizeof line, table)) {
+    const char* own = line + strspn(line, " ");
+    if (strncmp(own, name.c_str(), name.size()) != 0 || own[name.size()] != ':') continue;
+    // Eight figures of what is received, then bytes, packets, errors and drops of what is sent.
+    unsigned long long figure = 0;
+    if (sscanf(own + name.size() + 1, "%*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %llu", &figure) == 1) dropped = static_cast<double>(figure);
+  }
+  fclose(table);
+  return dropped;
 }
 
 std::string udpLeavesThrough(const sockaddr_storage& own, const sockaddr_storage& peer) {

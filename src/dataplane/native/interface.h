@@ -49,6 +49,13 @@ struct Upkeep {
  */
 Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept);
 
+/**
+ * How many packets that this machine sent through the interface behind an open /dev/net/tun nobody has read: its statistics have them as dropped under
+ * TX. Negative where that is not known, in another network namespace for one. `index`: the number that it had when last looked. Waits for no lock of the
+ * kernel's: what netlink says of an interface waits for whoever changes any.
+ */
+double droppedAtInterface(int device, const std::string& name, int index);
+
 /** Name of the interface through which UDP datagrams from `own` to `peer`, of one family, leave this machine by its routes; empty: not known, or they stay. */
 std::string udpLeavesThrough(const sockaddr_storage& own, const sockaddr_storage& peer);
 

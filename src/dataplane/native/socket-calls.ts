@@ -146,6 +146,12 @@ export interface SocketCalls {
   /** Name of the interface through which what a connected socket sends leaves the machine now, by its routes and their rules; '' where that is not known. */
   udpLeavesBy(socket: number): string
   /**
+   * How many datagrams that came to the socket the kernel has dropped, since its buffer was full or their checksum was wrong, modulo 2³²; -1 where it does
+   * not say (before Linux 4.12). A train that it has joined (UDP_GRO) counts once, and
+   * what others than the peer send in the moment in which `udpFollow` connects the socket anew is among them.
+   */
+  udpDropped(socket: number): number
+  /**
    * Readable, for a poller, once an address, a route, a rule of routing or an interface of the machine has changed, until `routesClear`. Throws where
    * the system does not tell.
    */
@@ -193,6 +199,11 @@ export interface SocketCalls {
    * long as nothing is missing.
    */
   tunKeep(device: number): Upkeep | null
+  /**
+   * How many packets of the machine's the kernel has dropped at the interface since that was made; -1 where that is not known, while the interface is in
+   * another network namespace for one. A piece of several packets counts once.
+   */
+  tunDropped(device: number): number
   /** As `udpReceive`. */
   tunReceive(
     device: number,

@@ -40,7 +40,7 @@ struct Tun : Descriptor {
   bool vnet = false;
   /** Somebody else made the interface, to last (TUNSETPERSIST). */
   bool found = false;
-  /** What it was given, of an interface that was not found. */
+  /** What it was given, of an interface that was not found; of one that was, its number only. */
   KeptInterface kept;
   /** Length of the virtio-net header before this run, of an interface that was found. */
   int headerBytes = 0;
@@ -278,7 +278,10 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
     throwSystem(env, errno, "TUNSETOFFLOAD", device->name);
     return nullptr;
   }
-  if (device->found) return adopt(arguments, owner, std::move(device));
+  if (device->found) {
+    device->kept.index = static_cast<int>(if_nametoindex(device->name.c_str()));
+    return adopt(arguments, owner, std::move(device));
+  }
   const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute, &device->kept);
   if (failure.error) {
     throwSystem(env, failure.error, failure.syscall, failure.subject);
@@ -329,6 +332,16 @@ napi_value tunKeep(napi_env env, napi_callback_info info) {
   napi_set_named_property(env, result, "address", toInteger(env, upkeep.address));
   napi_set_named_property(env, result, "defaultRoute", toInteger(env, upkeep.defaultRoute));
   return result;
+}
+
+napi_value tunDropped(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunDropped", 1);
+  Lease<Tun> device(arguments, 0, "device", Kind::tun, false);
+  if (!device) return nullptr;
+  ifreq now{};
+  // By the name of now: it may have been renamed.
+  const bool isThere = ioctl(device->fd, TUNGETIFF, &now) == 0;
+  return toNumber(env, isThere ? droppedAtInterface(device->fd, now.ifr_name, device->kept.index) : -1);
 }
 
 napi_value tunReceive(napi_env env, napi_callback_info info) {

@@ -3,7 +3,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
+
+#ifndef SO_MEMINFO
+#define SO_MEMINFO 55
+#endif
 
 namespace penstock {
 
@@ -286,6 +291,16 @@ napi_value interfaceName(napi_env env, napi_callback_info info) {
   if (if_indextoname(index, name)) return toString(env, name);
   if (errno != ENXIO) throwSystem(env, errno, "if_indextoname", "interface " + std::to_string(index));
   return toString(env, "");
+}
+
+napi_value udpDropped(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpDropped", 1);
+  Lease<Udp> udp(arguments, 0, "socket", Kind::udp, false);
+  if (!udp) return nullptr;
+  uint32_t figures[SK_MEMINFO_VARS]{};
+  socklen_t length = sizeof figures;
+  const bool isSaid = getsockopt(udp->fd, SOL_SOCKET, SO_MEMINFO, figures, &length) == 0 && length > SK_MEMINFO_DROPS * sizeof *figures;
+  return toNumber(env, isSaid ? figures[SK_MEMINFO_DROPS] : -1.0);
 }
 
 napi_value udpAddress(napi_env env, napi_callback_info info) {

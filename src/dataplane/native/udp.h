@@ -96,6 +96,7 @@ napi_value interfaceName(napi_env env, napi_callback_info info);
 napi_value udpTune(napi_env env, napi_callback_info info);
 napi_value udpLeave(napi_env env, napi_callback_info info);
 napi_value udpFollow(napi_env env, napi_callback_info info);
+napi_value udpDropped(napi_env env, napi_callback_info info);
 napi_value udpLeavesBy(napi_env env, napi_callback_info info);
 napi_value udpReceive(napi_env env, napi_callback_info info);
 napi_value udpSend(napi_env env, napi_callback_info info);

@@ -31,9 +31,13 @@ import { ToldErrors } from './told-errors.ts'
 export const UNHEARD_ERRORS =
   'What the network reports of packets that were sent, such as that nobody listens at their port (ICMP), Linux tells only a socket with one peer: a udp with remote_address counts it in socket_errors and says it in the run log; udp without it, udp_local and udp_remote, whose packets may have been given their address by peer_writer, never hear of it.'
 
-/** For the pages of datagram sockets: what none of their figures has. */
+/** For the pages of datagram sockets: what the kernel drops. */
 export const UNREAD_DATAGRAMS =
-  'What comes while the buffer of the socket is full, since the run was kept from reading, the kernel drops and counts by itself: `nstat -az UdpRcvbufErrors Udp6RcvbufErrors` in the network namespace of the node, for all its sockets.'
+  'What comes while the buffer of the socket is full, since the run was kept from reading, the kernel drops: it is asked once a second at most, and at the end of the run, how many these were, which `kernel_dropped_packets` counts, and the run log says so, the first time and once a minute while it goes on. Datagrams that the kernel has joined to one train (UDP_GRO) it drops, and counts, as one; a datagram whose checksum is wrong is among them. What waits unread when the socket is closed is in no figure.'
+
+/** What makes the buffer of a socket larger that has no setting for it: the kernel grants the unprivileged less than is asked for. */
+export const LARGER_LIMIT =
+  'have the kernel grant the whole buffer of 8 MiB that is asked for, with CAP_NET_ADMIN or a larger net.core.rmem_max (sysctl)'
 
 export const DATAGRAM_METRICS = {
   ...ENDPOINT_METRICS,
@@ -149,6 +153,8 @@ export interface DatagramOptions {
   bufferBytes?: number | undefined
   multicastGroup?: string | undefined
   multicastTtl?: number | undefined
+  /** What makes the buffer of the socket larger. */
+  largerBuffer: string
 }
 
 /** The parts of a component's context that a socket needs. */
@@ -191,7 +197,7 @@ export class DatagramEndpoint extends Endpoint {
     // A socket connected to a group would hear nobody: members answer from their own addresses.
     const connected = remote !== undefined && !isMulticast(remote.address)
     const mtu = datagramMtu(options.mtu, remote ? remote.family : familyOf(local))
-    super({ packets, clock, log, metrics, outlet, mtu }, (events) =>
+    super({ packets, clock, timer, log, metrics, outlet, mtu, unreadCure: options.largerBuffer }, (events) =>
       io.udp(
         {
           backend: UDP_BACKENDS[options.backend ?? 'LINUX'] as UdpBackendCode,

@@ -6,8 +6,10 @@ import type { Log } from '../../engine/log.ts'
 import { consumed, counter, created, drop, held, heldAtEnd, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
+import type { Timer } from '../../engine/timers.ts'
 import { IO_COUNTERS } from '../../native/socket-calls.ts'
 import { ToldErrors } from './told-errors.ts'
+import { UNREAD_METRICS, UnreadPackets } from './unread-packets.ts'
 import { oversizeUntaken, slotlessUntaken, UNTAKEN_METRICS, type Untaken } from './untaken.ts'
 
 /** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
@@ -17,6 +19,7 @@ const MAX_QUEUED_PACKETS = 1024
 export const ENDPOINT_METRICS = {
   received_packets: created('Packets that came from the socket or device, those that were not taken among them.'),
   ...UNTAKEN_METRICS,
+  ...UNREAD_METRICS,
   sent_packets: consumed('Packets handed to the kernel.'),
   oversize_packets: drop('Packets to send that were longer than the MTU.'),
   refused_packets: drop(
@@ -37,12 +40,15 @@ const SEND_ERRNO = IO_COUNTERS.indexOf('sendErrno')
 export interface EndpointOptions {
   packets: Packets
   clock: RunClock
+  timer(fire: () => void): Timer
   log: Log
   metrics: Metrics<typeof ENDPOINT_METRICS>
   /** Where received packets go; absent: `unread` gets them. */
   outlet: Outlet | undefined
   /** Longest packet sent, bytes. */
   mtu: number
+  /** What keeps the kernel from dropping packets that the run has not read yet, besides reading them faster. */
+  unreadCure: string
 }
 
 /** Owns the packets given to `enqueue` until they are sent, and the socket or device until `stop`. */
@@ -67,8 +73,12 @@ export class Endpoint {
   private isOversizeTold = false
   private readonly untakenOversize: Untaken
   private readonly untakenSlotless: Untaken
+  private readonly unreadPackets: UnreadPackets
+  /** Packets that had been received when last looked. */
+  private receivedSoFar = 0
 
-  constructor({ packets, clock, log, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
+  constructor(options: EndpointOptions, open: (events: IoEvents) => PacketIo) {
+    const { packets, clock, timer, log, metrics, outlet, mtu, unreadCure: cure } = options
     this.packets = packets
     this.metrics = metrics
     this.outlet = outlet
@@ -79,6 +89,13 @@ export class Endpoint {
     this.untakenOversize = oversizeUntaken(metrics, log, mtu)
     this.untakenSlotless = slotlessUntaken(metrics, log, packets.slots)
     this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
+    this.unreadPackets = new UnreadPackets(this.io, {
+      clock,
+      timer,
+      log,
+      counter: metrics.kernel_dropped_packets,
+      cure,
+    })
   }
 
   /** What arrives goes into the graph: as long as it is open, packets may come. */
@@ -196,6 +213,9 @@ export class Endpoint {
     this.untakenSlotless.add(this.grown(NO_SLOT))
     metrics.send_blocked.add(this.grown(SEND_BLOCKED))
     metrics.queued_packets.set(this.queued)
+    const received = metrics.received_packets.value
+    if (received !== this.receivedSoFar) this.unreadPackets.read()
+    this.receivedSoFar = received
   }
 
   /** Once in a run: a path that is too narrow for what goes through it looks like one that loses at random. */
@@ -216,6 +236,7 @@ export class Endpoint {
     this.metrics.held_at_end_packets.add(this.queued)
     this.queued = 0
     this.observe()
+    this.unreadPackets.ask()
     this.io.close()
   }
 }

@@ -35,9 +35,9 @@ export const INTERFACE_LIFE =
 export const interfaceFound = (kind: 'tun' | 'tap') =>
   `An interface of that name that was made to last (ip tuntap add${kind === 'tap' ? ' mode tap' : ''}, also for a user without the capability) is used as it is: the run changes neither its address nor its MTU nor whether it is up, says in its log what differs, and leaves it there.`
 
-/** For the pages of both: what none of their figures has. */
+/** For the pages of both: what the kernel drops. */
 export const unreadPackets = (places: string) =>
-  `What the machine sends while the queue of the interface is full (${places} packets), since the run was kept from reading, the kernel drops and counts by itself: \`ip -s link show NAME\` has it as dropped under TX; \`ip link set NAME txqueuelen 5000\` makes the queue longer.`
+  `What the machine sends while the queue of the interface is full (${places} packets), since the run was kept from reading, the kernel drops: it is asked once a second at most, and at the end of the run, how many these were, which \`kernel_dropped_packets\` counts, without those from before the run, and the run log says so, the first time and once a minute while it goes on. \`ip -s link show NAME\` has all of them as dropped under TX; \`ip link set NAME txqueuelen 5000\` makes the queue longer.`
 
 interface InterfaceConfig {
   interface_name: string
@@ -147,7 +147,7 @@ interface InterfaceContext {
 
 /** Makes or takes the interface and says so; `options.mtu` is the longest packet or frame. Throws when the system refuses. */
 export function openInterface(
-  options: EndpointOptions,
+  options: Omit<EndpointOptions, 'timer' | 'unreadCure'>,
   { kind, config, offload, context }: InterfaceOptions,
 ): Endpoint {
   const { clock, io, timer, log } = context
@@ -161,7 +161,8 @@ export function openInterface(
     defaultRoute: config.is_default_route,
     offload,
   }
-  const endpoint = new Endpoint(options, (events) => io.tun(device, events))
+  const unreadCure = 'make the queue of the interface longer (ip link set NAME txqueuelen 5000)'
+  const endpoint = new Endpoint({ ...options, timer, unreadCure }, (events) => io.tun(device, events))
   runInterfaces(context).set(context.name, endpoint.io)
   const { found } = endpoint.io
   if (found === undefined) {

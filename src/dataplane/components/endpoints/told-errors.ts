@@ -4,7 +4,7 @@ import type { Log } from '../../engine/log.ts'
 import { errorName, errorText } from '../../engine/system-errors.ts'
 
 /** How long the log says no more of errors of the same cause. */
-const TELL_AGAIN_NS = 60 * NS_PER_S
+export const TELL_AGAIN_NS = 60 * NS_PER_S
 
 /** Of one counter: the first error of each cause is told, and one of those that go on once a minute. */
 export class ToldErrors {

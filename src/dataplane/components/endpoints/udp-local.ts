@@ -9,6 +9,7 @@ import {
   datagramLimit,
   datagramMtu,
   HOST_NAMES,
+  LARGER_LIMIT,
   SEVERAL_CLIENTS,
   UdpBackend,
   UNHEARD_ERRORS,
@@ -45,6 +46,7 @@ export const udpLocal = defineComponent({
       local: socketAddress(config.address),
       interface: config.interface,
       backend: config.backend,
+      largerBuffer: LARGER_LIMIT,
     })
     return {
       input: (batch) => endpoint.input(batch),

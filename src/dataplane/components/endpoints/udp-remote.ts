@@ -7,6 +7,7 @@ import {
   DatagramEndpoint,
   datagramLimit,
   datagramMtu,
+  LARGER_LIMIT,
   openForBothFamilies,
   UdpBackend,
   UNHEARD_ERRORS,
@@ -42,6 +43,7 @@ export const udpRemote = defineComponent({
           local,
           interface: config.interface,
           backend: config.backend,
+          largerBuffer: LARGER_LIMIT,
         }),
     )
     return {

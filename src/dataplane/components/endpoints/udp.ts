@@ -146,6 +146,8 @@ export const udp = defineComponent({
         bufferBytes: config.socket_buffer_size,
         multicastGroup: config.multicast_group,
         multicastTtl: config.multicast_ttl,
+        largerBuffer:
+          'set a larger socket_buffer_size, which takes CAP_NET_ADMIN or a larger net.core.rmem_max (sysctl)',
       })
     const local = local_address === undefined ? undefined : socketAddress(local_address)
     const endpoint = local || remote ? open(local) : openForBothFamilies(open)
