@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { StoreDamaged } from '../store/database-file.ts'
 import type { Reserve } from '../store/room.ts'
 import { storeFiles } from '../store/store.ts'
-import { codeOf, wordsOf } from '../text/error-message.ts'
+import { codeOf, messageOf } from '../text/error-message.ts'
 
 /** Locked as long as a node has the directory; it stays when the node is gone, unlocked. */
 const LOCK_FILE = 'penstock.lock'
@@ -163,7 +163,7 @@ function explained(
     ENOLCK: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
     ENOTSUP: `its file system has no locks for ${path}: choose a dataDirectory on a local disk`,
   }
-  const text = (code === undefined ? undefined : why[code]) ?? wordsOf(cause)
+  const text = (code === undefined ? undefined : why[code]) ?? messageOf(cause)
   return new DirectoryUnusable(`the data directory ${directory} cannot be used: ${text}`, { cause })
 }
 

@@ -1,5 +1,6 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
 import { ToldLately } from '../contract/told-lately.ts'
+import { NoThread } from '../dataplane/engine/threads.ts'
 import type { FactCaller, HubFact, LinkEnd, MembershipFact, ServerFact } from '../hub/facts.ts'
 import { fingerprintText } from '../link/certificate.ts'
 import type { PipelineFact } from '../services/pipeline-facts.ts'
@@ -58,7 +59,9 @@ export function spareThreadLog(log: FactLog): (error: Error) => void {
   const told = new ToldLately()
   return (error) => {
     const times = told.happened((error as NodeJS.ErrnoException).code ?? error.message)
-    if (times !== undefined) log.error({ times, err: error }, 'a thread kept ready for the next runs died')
+    if (times === undefined) return
+    const cause = error instanceof NoThread ? { error: error.message } : { err: error }
+    log.error({ times, ...cause }, 'a thread kept ready for the next runs died')
   }
 }
 

@@ -67,6 +67,23 @@ test('text: a fault has its stack below the line, what an operation has answered
   expect(lines[0]).toMatch(/ERROR operation failed\n {2}TypeError: x is undefined\n {6}at /)
 })
 
+test('where no file can be opened any more a line has what to do, in text without the stack', () => {
+  const full = Object.assign(new Error("EMFILE: too many open files, scandir '/data/logs'"), { code: 'EMFILE' })
+  const { lines, log } = logger('text')
+  log.error({ err: full }, 'not removed')
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /ERROR not removed error="EMFILE: too many open files, scandir '\/data\/logs' \(.*ulimit -n.*\)"\n$/,
+    ),
+  ])
+  const json = logger('json')
+  json.log.error({ err: full }, 'not removed')
+  expect(JSON.parse(json.lines[0] as string).err).toMatchObject({
+    code: 'EMFILE',
+    message: expect.stringMatching(/ulimit -n/),
+  })
+})
+
 test('a full disk: one line a minute with how often it was met, without stacks, whoever met it; another where the node is to be restarted', () => {
   const lines: string[] = []
   let now = 0

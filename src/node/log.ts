@@ -1,7 +1,7 @@
 /** The node's own log: pino, as JSON lines or as text for people, on standard error. */
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 import { NotStored } from '../contract/errors.ts'
-import { codeOf, named } from '../text/error-message.ts'
+import { codeOf, lacksDescriptor, messageOf, named } from '../text/error-message.ts'
 import { writtenOut } from '../text/written-out.ts'
 import type { NodeLogFormat, NodeLogLevel } from './log-levels.ts'
 import { LogOutput } from './log-output.ts'
@@ -86,19 +86,21 @@ function serialized(error: Error): unknown {
     made.stack = named(at, made.stack)
   }
   if (made.code !== undefined) made.code = codeOf(error)
+  if (lacksDescriptor(made.code)) made.message = messageOf(error)
   return made
 }
 
 /** What pino makes of an error. */
 interface SerializedError {
   readonly name?: string
+  readonly code?: string
   readonly message?: string
   readonly stack?: string
 }
 
-/** Below its line, with the stack; the failure of an operation, which is no fault, in a field without. */
+/** Below its line, with the stack; the failure of an operation and the want of a file descriptor, which are no faults, in a field without. */
 function causeText(error: SerializedError): string {
-  if (error.name === 'ServiceError') return ` error=${valueText(error.message)}`
+  if (error.name === 'ServiceError' || lacksDescriptor(error.code)) return ` error=${valueText(error.message)}`
   return `\n  ${writtenOut(String(error.stack ?? error), '\n').replaceAll('\n', '\n  ')}`
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory, traffic } from '../../test/api/running-node.ts'
 import { native } from '../dataplane/native/native.ts'
-import { DirectoryInUse } from './data-directory.ts'
+import { DirectoryInUse, ofDirectory } from './data-directory.ts'
 
 const withNode = async (flags: Record<string, string>, use: (node: RunningNode) => Promise<void>) => {
   const node = await runNode(temporaryDirectory(), flags)
@@ -55,6 +55,15 @@ test('a second node on the same directory is refused, and the first goes on', as
   const again = await runNode(directory)
   expect(again.node.id).toBe(first.node.id)
   await again.node.close()
+})
+
+test('a file of the data directory for which the process has no descriptor: it says which limit to raise', () => {
+  const path = '/data/identity.pem'
+  const error = Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), { code: 'EMFILE', path })
+  const read = () => {
+    throw error
+  }
+  expect(() => ofDirectory('/data', read)).toThrow(/^the data directory \/data cannot be used: EMFILE.*ulimit -n/)
 })
 
 test('a taken port: it says so and gives everything back', async () => {

@@ -88,6 +88,11 @@ const NO_DESCRIPTOR: ReadonlyMap<string | undefined, string> = new Map([
   ['ENFILE', 'this machine opens no more files: raise its limit, sysctl fs.file-max'],
 ])
 
+/** Whether an error with this code was thrown since no file could be opened any more: not where, but what to do is of use. */
+export function lacksDescriptor(code: string | undefined): boolean {
+  return NO_DESCRIPTOR.has(code)
+}
+
 /** Whether it was thrown since the current directory has been deleted: no relative path leads anywhere then, and no thread can be started. */
 export function lacksDirectory(error: unknown): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'uv_cwd'

@@ -118,6 +118,9 @@ test('no descriptors for further threads: each start says what to do, and the lo
   }
   const told = node.lines.filter((line) => line.includes('a thread kept ready for the next runs died'))
   expect(told.length).toBeLessThan(4)
+  // Each with what to do, and no stack.
+  expect(told.filter((line) => !line.includes('ulimit -n'))).toEqual([])
+  expect(node.lines.filter((line) => line.startsWith(' '))).toEqual([])
   expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null])
 }, 120_000)
 

@@ -5,7 +5,7 @@ import { INSTALL_AGAIN, lacksDirectory, messageOf } from '../../text/error-messa
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
 import type { RunEnd } from './run.ts'
-import { withCure } from './scarcity.ts'
+import { cureOf, withCure } from './scarcity.ts'
 import { type LoadedFiles, Piscina, ThreadLoads } from './thread-loading.ts'
 
 /** Why a thread could not begin and what to do: its files are not what they were, or the system had no means for it. */
@@ -20,7 +20,7 @@ function noneStarted(error: Error): string {
   return `no thread could be started for the run: ${whyNone(error)}`
 }
 
-/** A task was refused: its message says why, and what to do. */
+/** There is no thread for a task, or for the runs to come: its message says why, and what to do. */
 export class NoThread extends Error {}
 
 /** How long a thread that has run waits for its next run before it ends, milliseconds. */
@@ -99,7 +99,7 @@ export interface ThreadsOptions {
   maximum: number
   /** Does in a thread of the source, once, what every run does. */
   rehearse: (threads: ThreadSource) => Rehearsal
-  /** Told when a thread dies that no run is hurt by, or could not be made ready. */
+  /** Told when a thread dies that no run is hurt by, or could not be made ready; of a NoThread its message is all that there is to tell. */
   onError: (error: Error) => void
 }
 
@@ -174,7 +174,7 @@ export class Threads implements ThreadSource {
     this.piscina.on('error', (error: Error) => {
       const lacking = this.lacking()
       if (lacking === undefined) {
-        options.onError(error)
+        options.onError(cureOf(error) === undefined ? error : new NoThread(withCure(error), { cause: error }))
         return
       }
       lacking.isRefused = true
@@ -368,11 +368,12 @@ export class Threads implements ThreadSource {
       this.rehearsal = rehearsal
       const { outcome, error } = await rehearsal.ended
       if (outcome !== 'FAILED') return true
-      if (this.rehearsal === rehearsal) throw new Error(error)
+      if (this.rehearsal === rehearsal) throw new NoThread(error)
     } catch (error) {
       this.hasFailed = true
       const message = `no thread could be made ready for the next run: ${messageOf(error)}`
-      this.options.onError(new Error(message, { cause: error }))
+      const isTold = error instanceof NoThread || cureOf(error) !== undefined
+      this.options.onError(new (isTold ? NoThread : Error)(message, { cause: error }))
     }
     return false
   }
