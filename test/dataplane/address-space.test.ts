@@ -10,7 +10,7 @@ import { TestRun, testPool } from './running.ts'
 const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
 if (!hasPrlimit) console.warn('SKIPPED: a process that may have no more address space needs prlimit')
 
-/** Makes packets with half a gigabyte of address space left, which they need twice of, and again without a limit. */
+/** Makes packets of a gigabyte with half of that left, with 16 MiB more than they need, and without a limit. */
 const script = `
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -19,13 +19,18 @@ import { Packets } from ${JSON.stringify(pathToFileURL(join(packageRoot(), 'dist
 const limited = (limit) => execFileSync('prlimit', ['--pid', String(process.pid), '--as=' + limit + ':'])
 const make = () => new Packets({ slots: 16384, mtu: 65507 })
 const [, kibibytes] = /^VmSize:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))
-limited(Number(kibibytes) * 1024 + 512 * 2 ** 20)
-try {
-  make()
-  console.log('they were made')
-} catch (error) {
-  console.log(error.message)
+const attempt = (left) => {
+  limited(Number(kibibytes) * 1024 + left * 2 ** 20)
+  try {
+    make()
+    console.log('they were made')
+  } catch (error) {
+    console.log(error.message)
+  }
 }
+attempt(512)
+// They would fit, but the heap could not grow any more.
+attempt(1044)
 limited('unlimited')
 console.log(make().slots)
 `
@@ -35,10 +40,11 @@ test.skipIf(!hasPrlimit)('it names the address space that the packets need, and 
     encoding: 'utf8',
   })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-  const [message, slots] = stdout.split('\n')
+  const [message, narrow, slots] = stdout.split('\n')
   expect(message).toMatch(
-    /^the packets of the run need 10\d\d MiB of address space, which cannot be had: stop other runs, or raise the limits of the process \(ulimit -v and -d, LimitAS= and LimitDATA=\); they need less where no component brings in packets of more than 1500 bytes \(mtu; here 65507\)/,
+    /^the packets of the run need 10\d\d MiB of address space, 32 for its heap included, which cannot be had: stop other runs, or raise the limits of the process \(ulimit -v and -d, LimitAS= and LimitDATA=\); they need less where no component brings in packets of more than 1500 bytes \(mtu; here 65507\)/,
   )
+  expect(narrow).toBe(message)
   expect(slots).toBe('16384')
 })
 

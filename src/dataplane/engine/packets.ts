@@ -25,18 +25,22 @@ const CACHE_LINE_BYTES = 64
 /** Bytes of the tables that a slot has a place in: three of words beside the stack of free slots, two of doubles, and the remote records. */
 const TABLES_BYTES = 4 * 4 + 2 * 8 + REMOTE_BYTES
 
-/** Memory for packets of up to `mtu` bytes. Throws with what to do where the process may not have so much. */
+/** Address space, bytes, that must be left beside the packets of a run: V8 ends the process where the heap of a thread finds none to grow into. */
+const HEAP_BYTES = 32 * 1024 * 1024
+
+/** Memory for packets of up to `mtu` bytes. Throws with what to do where the process may not have so much, and the heap's part. */
 function reserved(bytes: number, mtu: number): SharedArrayBuffer {
+  const whole = bytes + HEAP_BYTES
   try {
-    return new SharedArrayBuffer(bytes)
-  } catch (cause) {
-    const least = `they need less where no component brings in packets of more than ${MIN_PACKET} bytes (mtu; here ${mtu})`
-    throw new Error(
-      `the packets of the run need ${Math.ceil(bytes / 2 ** 20)} MiB of address space, which cannot be had: ` +
-        `stop other runs, or raise the limits of the process (ulimit -v and -d, LimitAS= and LimitDATA=)${mtu > MIN_PACKET ? `; ${least}` : ''}`,
-      { cause },
-    )
+    if (native.hasAddressSpace(whole, HEAP_BYTES)) return new SharedArrayBuffer(bytes)
+  } catch {
+    // Another thread was faster, or the system promises less to write to than it maps.
   }
+  const least = `they need less where no component brings in packets of more than ${MIN_PACKET} bytes (mtu; here ${mtu})`
+  throw new Error(
+    `the packets of the run need ${Math.ceil(whole / 2 ** 20)} MiB of address space, ${HEAP_BYTES / 2 ** 20} for its heap included, which cannot be had: ` +
+      `stop other runs, or raise the limits of the process (ulimit -v and -d, LimitAS= and LimitDATA=)${mtu > MIN_PACKET ? `; ${least}` : ''}`,
+  )
 }
 
 /** The handles of packets that travel together: the first `length` of `handles`. */
