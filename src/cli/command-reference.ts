@@ -51,7 +51,10 @@ export function outputFiles(): Map<string, string> {
 /** Text of a help as Markdown, where `<id>` would be a tag. */
 const prose = (text: string): string => text.replaceAll('<', '&lt;')
 const cell = (text: string): string =>
-  prose(text).replaceAll('|', '\\|').replaceAll('\n', ' ').replaceAll(defaultDataDirectory(), ROOT_DATA_DIRECTORY)
+  prose(text)
+    .replaceAll('|', '\\|')
+    .replaceAll('\n', ' ')
+    .replaceAll(defaultDataDirectory() ?? ROOT_DATA_DIRECTORY, ROOT_DATA_DIRECTORY)
 
 function optionsTable(command: Command): string[] {
   const help = command.createHelp()

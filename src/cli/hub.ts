@@ -10,7 +10,7 @@ import { adoptHubKey } from '../node/hub-key.ts'
 import type { HubDirectory } from '../node/move-hub.ts'
 import { defaultDataDirectory } from '../node/settings.ts'
 import { messageOf } from '../text/error-message.ts'
-import { Failure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import { fileName } from './file-name.ts'
 import { readInput } from './input.ts'
 import { loadNodeConfig } from './node-settings.ts'
@@ -60,7 +60,8 @@ export function addHub(program: Command): void {
     )
     .argument('<file>', 'a file that is not there yet', fileName)
     .option('--data-dir <dir>', 'where the node keeps its state', defaultDataDirectory())
-    .action(async (file: string, { output, dataDir }: { output: Format; dataDir: string }) => {
+    .action(async (file: string, { output, dataDir }: { output: Format; dataDir?: string }) => {
+      if (dataDir === undefined) throw new UsageFailure('this user has no home directory: give --data-dir')
       const adopted = await adoptHubKey(resolve(dataDir), resolve(file))
       if (output === 'json') {
         printJson({ file, ...adopted })
@@ -104,7 +105,7 @@ function addMoving(hub: Command): void {
       .option('-c, --config <file>', "the node's configuration; with hubServer.cluster the hub's state is in NATS")
       .option(
         '--data-dir <dir>',
-        `where the node that hosts the hub keeps its state (default: ${defaultDataDirectory()})`,
+        `where the node that hosts the hub keeps its state (default: ${defaultDataDirectory() ?? 'none, as this user has no home directory'})`,
       )
       .option('--hub-key-file <file>', "the hub key (default: that node's own)")
 

@@ -37,7 +37,8 @@ export function findToken(url: string, { tokenFile, dataDir }: TokenOptions): Fo
   }
   if (PENSTOCK_TOKEN) return { token: PENSTOCK_TOKEN, advice: sent('PENSTOCK_TOKEN') }
   if (PENSTOCK_TOKEN_FILE) return fromFile(PENSTOCK_TOKEN_FILE)
-  if (isHere) return fromDirectory(url, PENSTOCK_DATA_DIRECTORY || defaultDataDirectory(), false)
+  const directory = PENSTOCK_DATA_DIRECTORY || defaultDataDirectory()
+  if (isHere && directory !== undefined) return fromDirectory(url, directory, false)
   return { advice: 'give the token in PENSTOCK_TOKEN, or in a file with --token-file' }
 }
 

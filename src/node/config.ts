@@ -102,6 +102,11 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
     const { origin } = given.get('access.open') as Given
     problems.push(`${origin}: access.open lets everyone in, and access.loopback: token does not: leave one of them out`)
   }
+  if (config.dataDirectory === '') {
+    problems.push(
+      `dataDirectory: this user (uid ${process.getuid?.()}) has no home directory to keep the node's state in: set it (--data-dir), or HOME`,
+    )
+  }
   if (problems.length === 0) {
     problems.push(...listenerProblems(config as unknown as NodeConfig, (key) => given.get(key)?.origin))
     problems.push(...clusterProblems(config as unknown as NodeConfig, (key) => given.get(key)?.origin))

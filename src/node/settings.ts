@@ -1,6 +1,6 @@
 /** The settings of a node: what each is called, what it takes, and what holds where nothing is said. */
 import { homedir, hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import type { AeadBackendName } from '../dataplane/native/cipher-calls.ts'
 import { MAX_RUNS } from '../services/pipeline-runs.ts'
@@ -113,10 +113,23 @@ function setting<K extends SettingKey>(
 /** Empty stands for the host's. */
 const nodeName: Kind<string> = { ...text, shown: (name) => name || hostname() }
 
-/** Where the node keeps its state unless told otherwise. */
-export function defaultDataDirectory(): string {
+/** Where the node keeps its state unless told otherwise; undefined for a user without a home. */
+export function defaultDataDirectory(): string | undefined {
   if (process.getuid?.() === 0) return '/var/lib/penstock'
-  return resolve(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'penstock')
+  const { XDG_STATE_HOME } = process.env
+  if (XDG_STATE_HOME) return resolve(XDG_STATE_HOME, 'penstock')
+  const home = homeDirectory()
+  return home === undefined ? undefined : join(home, '.local/state/penstock')
+}
+
+/** HOME, or what the system has of this user: of a number without a name, as in a container, it has nothing. */
+function homeDirectory(): string | undefined {
+  try {
+    const home = homedir()
+    return isAbsolute(home) ? home : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** All keys, in the order of the documentation. */
@@ -135,7 +148,7 @@ export const settings: readonly Setting[] = [
     metadata,
     () => ({}),
   ),
-  setting('dataDirectory', 'data-dir', 'where the node keeps its state', path, defaultDataDirectory),
+  setting('dataDirectory', 'data-dir', 'where the node keeps its state', path, () => defaultDataDirectory() ?? ''),
   setting('http.address', 'http', 'where HTTP listens, host:port, or none', address, () => '127.0.0.1:8769'),
   setting('http.tls', 'http-tls', 'none, auto, or {certificate: FILE, key: FILE}', tls, (): TlsSetting => 'none'),
   setting(
