@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Piscina as Pool } from 'piscina'
+import { withCure } from '../dataplane/engine/scarcity.ts'
 import { Piscina, ThreadLoads } from '../dataplane/engine/thread-loading.ts'
 import { packageRoot } from '../package-root.ts'
 import { lacksDirectory, messageOf } from '../text/error-message.ts'
@@ -22,10 +23,18 @@ interface PoolOptions {
   readonly onDone?: (done: number) => void
 }
 
-/** A simulation that could not be done: what its thread threw. */
+/** A simulation that could not be done: what its thread threw. Throws where there is no thread: there would be none for the next either. */
 function failed(error: unknown): SimulationResult {
+  if (error instanceof Error && (error as NodeJS.ErrnoException).code === 'ERR_WORKER_INIT_FAILED') {
+    throw new Failure(
+      `a thread for simulations could not be started: ${withCure(error)}; or try fewer of them, --jobs 1`,
+    )
+  }
   return { end: { outcome: 'FAILED', error: messageOf(error) }, metrics: {}, elapsed: 0, kpis: [] }
 }
+
+/** A task that could be withdrawn leaves Piscina's queue where no thread can be begun for it; any other stays in there, and would be done unasked (packaging/bundles.js). */
+const neverAborts = (): AbortSignal => new AbortController().signal
 
 /** Threads that simulate; what they make of a task depends on nothing but the task. `close` ends them. */
 export class SimulationPool {
@@ -71,7 +80,7 @@ export class SimulationPool {
     const lane = async (): Promise<void> => {
       while (next < tasks.length && !this.#signal.aborted) {
         const at = next++
-        const result = await this.#piscina.run(tasks[at] as SimulationTask).catch(failed)
+        const result = await this.#piscina.run(tasks[at] as SimulationTask, { signal: neverAborts() }).catch(failed)
         // Whoever gave up has gone on without it.
         if (this.#signal.aborted) return
         results[at] = result
