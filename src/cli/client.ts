@@ -110,7 +110,9 @@ function unreachable(url: string, error: Error): string {
     ? '; write http://'
     : code === 'ECONNRESET' && url.startsWith('http:')
       ? '; if it serves TLS, write https://'
-      : ''
+      : code === 'ENETUNREACH' && isLoopbackHost(hostOf(url))
+        ? '; the loopback interface is down: ip link set lo up'
+        : ''
   return (
     `no penstock node answers at ${url} (${named(why)}${hint}): start one with "penstock up", ` +
     'or say where it is with --url or PENSTOCK_URL'

@@ -1,5 +1,5 @@
 /** `penstock doctor`: what this machine can do for pipelines, and what to do about what it cannot. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { release } from 'node:os'
 import type { Command } from 'commander'
 import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
@@ -7,17 +7,10 @@ import type { Native } from '../dataplane/native/native.ts'
 import { SOCKET_BUFFER_BYTES } from '../dataplane/native/socket-calls.ts'
 import { messageOf } from '../text/error-message.ts'
 import type { Finding } from './doctor-finding.ts'
+import { cpuQuota, limits, read } from './doctor-limits.ts'
 import { SilentFailure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
 import { paint, print, printJson, table } from './terminal.ts'
-
-function read(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch {
-    return null
-  }
-}
 
 function nodeVersion(): Finding {
   const [major, minor] = process.versions.node.split('.').map(Number)
@@ -66,6 +59,17 @@ function kernel(): Finding {
 function cpus(native: Native): Finding {
   const threads = native.affinity()
   const found = `${threads.length} CPU threads (${threads.slice(0, 8).join(', ')}${threads.length > 8 ? ', …' : ''})`
+  const quota = cpuQuota()
+  if (quota < 1) {
+    const advice =
+      'raise it (CPUQuota= of a systemd unit, --cpus of a container): runs stand still whenever it is used up'
+    return {
+      check: 'cpus',
+      grade: 'warn',
+      found: `${found}, of whose time ${Math.round(quota * 100)} % of one`,
+      advice,
+    }
+  }
   if (threads.length > 1) return { check: 'cpus', grade: 'ok', found }
   return { check: 'cpus', grade: 'warn', found, advice: 'runs share one thread with the API; give it two or more' }
 }
@@ -183,18 +187,6 @@ function ports(): Finding {
   return { check: 'ports', grade: 'warn', found, advice }
 }
 
-function descriptors(): Finding {
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(read('/proc/self/limits') ?? '')?.[1] ?? 'unknown'
-  const found = `${soft} open files`
-  if (soft === 'unlimited' || Number(soft) >= 4096) return { check: 'descriptors', grade: 'ok', found }
-  return {
-    check: 'descriptors',
-    grade: 'warn',
-    found,
-    advice: 'ulimit -n 65536 before a node with many runs or clients',
-  }
-}
-
 function clock(): Finding {
   const source = read('/sys/devices/system/clocksource/clocksource0/current_clocksource') ?? 'unknown'
   const found = `clock source ${source}`
@@ -228,14 +220,14 @@ async function examine(): Promise<Finding[]> {
     native = (await import('../dataplane/native/native.ts')).native
   } catch (error) {
     const advice = 'build it: npm run build:native (needs g++, make and python3)'
-    return [...findings, { check: 'addon', grade: 'fail', found: messageOf(error).split('\n')[0], advice }]
+    return [...findings, { check: 'addon', grade: 'fail', found: messageOf(error).split('\n')[0], advice }, ...limits()]
   }
   findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
   const { aeadAdvice } = await import('../dataplane/native/aead-backends.ts')
   for (const check of [cpus, kernels]) findings.push(check(native))
   findings.push(aead(native, aeadAdvice))
   for (const check of [udp, tun]) findings.push(check(native))
-  return [...findings, buffers(), privileges(), ports(), descriptors(), clock()]
+  return [...findings, buffers(), privileges(), ports(), ...limits(), clock()]
 }
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const

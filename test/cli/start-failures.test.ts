@@ -286,6 +286,41 @@ describe('a Node.js for which there is no binary of uWebSockets.js', () => {
   })
 })
 
+test('a binary of uWebSockets.js that does not load: why, and what to do', () => {
+  const patch = `const load = process.dlopen
+    process.dlopen = (module, file, ...more) => {
+      if (file.includes('/uws_')) throw new Error(file + ': failed to map segment from shared object')
+      return load(module, file, ...more)
+    }`
+  const env = { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` }
+  const args = [...launcher.slice(1), 'up', '--data-dir', join(directory.path, 'no-map')]
+  const { status, stderr } = spawnSync(launcher[0] as string, args, { encoding: 'utf8', env })
+  expect(stderr).toMatch(/could not be loaded: \S+\.node: failed to map segment from shared object: raise .*ulimit -v/)
+  expect(stderr).not.toContain('npm pkg set')
+  expect(status).toBe(1)
+})
+
+test('simulations for which there is no second thread fail with what to do', () => {
+  const patch = `import threads from 'node:worker_threads'
+    import { syncBuiltinESMExports } from 'node:module'
+    let begun = 0
+    threads.Worker = class extends threads.Worker {
+      constructor(...args) {
+        if (begun++ > 0) throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' })
+        super(...args)
+      }
+    }
+    syncBuiltinESMExports()`
+  const env = { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` }
+  const file = join(packageRoot(), 'examples/generator.json')
+  const args = [...launcher.slice(1), 'simulate', file, '-d', '100ms', '--set', 'loss.loss_prob=0,1', '--jobs', '2']
+  const { status, stderr } = spawnSync(launcher[0] as string, args, { encoding: 'utf8', env })
+  expect(stderr).toMatch(
+    /^penstock: a thread for simulations could not be started: EAGAIN; .*ulimit -u, TasksMax=.*--jobs 1\n$/,
+  )
+  expect(status).toBe(1)
+})
+
 describe('a platform for which there is no binary of sodium-native', () => {
   const patch = `import Module from 'node:module'
     const resolve = Module._resolveFilename
@@ -354,4 +389,52 @@ test.each([0, 1, 2])('the store with descriptors for %i more files: an error, an
   const args = ['-c', 'ulimit -n 100 && exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', program]
   const { stdout, signal } = spawnSync('sh', args, { encoding: 'utf8' })
   expect({ stdout, signal }).toEqual({ stdout: 'EMFILE', signal: null })
+})
+
+test('doctor tells which limits of the process are too low for a node', () => {
+  const script = 'ulimit -v 3000000 && ulimit -d 900000 && ulimit -f 1000 && ulimit -n 100 && exec "$@"'
+  const { stdout } = spawnSync('bash', ['-c', script, 'bash', ...launcher, 'doctor', '--json'], { encoding: 'utf8' })
+  const findings: { check: string; grade: string; found: string; advice: string }[] = JSON.parse(stdout)
+  const of = (check: string) => findings.find((finding) => finding.check === check)
+  const memory = { grade: 'warn', found: '2,929 MiB of address space, 878 MiB of data' }
+  expect(of('memory')).toMatchObject(memory)
+  expect(of('memory')?.advice).toMatch(/ulimit -v .*ulimit -d /s)
+  const ofFiles = { grade: 'warn', found: 'files of up to 1,024,000 bytes' }
+  expect(of('file-size')).toMatchObject({ ...ofFiles, advice: expect.stringContaining('ulimit -f') })
+  expect(of('descriptors')).toMatchObject({ grade: 'warn', found: '100 open files' })
+})
+
+test.skipIf(!privileged)('a loopback interface that is down: commands and doctor say so', () => {
+  const run = (args: string[]) => spawnSync('unshare', ['-n', ...launcher, ...args], { encoding: 'utf8' })
+  const { stdout } = run(['doctor', '--json'])
+  expect(run(['nodes', '--url', 'http://127.0.0.1:1']).stderr).toContain(
+    'the loopback interface is down: ip link set lo up',
+  )
+  const finding = JSON.parse(stdout).find(({ check }: { check: string }) => check === 'loopback')
+  expect(finding).toMatchObject({ grade: 'warn', advice: expect.stringContaining('ip link set lo up') })
+})
+
+describe.skipIf(!canDrop)('a user whom the system does not know, without HOME', () => {
+  /** No system gives a number as high to somebody (uid 4,294,967,294 is nobody in 32 bits). */
+  const STRANGER = ['setpriv', '--reuid=4000000000', '--regid=4000000000', '--clear-groups', 'env', '-u', 'HOME']
+  const run = (args: string[]) => {
+    const [program, ...through] = [...STRANGER, '-u', 'XDG_STATE_HOME', ...launcher]
+    return spawnSync(program as string, [...through, ...args], { encoding: 'utf8' })
+  }
+
+  test('up asks where to keep the state, and takes what it is told', () => {
+    const { status, stderr } = run(['up'])
+    expect(stderr).toContain('uid 4000000000) has no home directory')
+    expect(stderr).toContain('--data-dir')
+    expect(status).toBe(1)
+    expect(run(['config', 'check', '--data-dir', '/srv/state']).stdout).toMatch(/^dataDirectory +\/srv\/state /m)
+  })
+
+  test('commands call nodes, and help is shown', () => {
+    expect(run(['nodes', '--url', 'http://127.0.0.1:1']).stderr).toContain('no penstock node answers')
+    expect(run(['up', '--help']).stdout).toContain('where the node keeps its state')
+    const { status, stderr } = run(['hub', 'key', 'adopt', 'hub.key'])
+    expect(stderr).toBe('penstock: this user has no home directory: give --data-dir\n')
+    expect(status).toBe(2)
+  })
 })
