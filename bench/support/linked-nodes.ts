@@ -53,7 +53,7 @@ async function inTurn(dial: () => Promise<Dialled>): Promise<Dialled> {
 
 function connect(identity: Identity, record: SignInRecord): Promise<void> {
   let signIn: SignInRecord | undefined = record
-  const dial = dialWith({ identity, signer: undefined, log, clock })
+  const dial = dialWith({ identity, signer: undefined, log, clock, certificateKey: () => undefined })
   const said = recordOf(identity.nodeId)
   const membership = new Membership({
     signIn: {

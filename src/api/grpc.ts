@@ -1,5 +1,5 @@
 /** The gRPC listener: every operation, health and reflection on one port. */
-import type { Http2Server, ServerOptions } from 'node:http2'
+import type { Http2SecureServer, Http2Server, ServerOptions } from 'node:http2'
 import type { Socket } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
 import { decodeBinary } from '../contract/binary-decode.ts'
@@ -27,6 +27,12 @@ import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, type OpenStream, revoked, StreamSink, shuttingDown } from './sink.ts'
 import { STOP_MS, UnderWay } from './under-way.ts'
 
+/** PEM. */
+export interface GrpcTls {
+  readonly key: Buffer
+  readonly cert: Buffer
+}
+
 export interface GrpcListenerOptions {
   readonly dispatcher: Dispatcher
   readonly access: Access
@@ -34,7 +40,7 @@ export interface GrpcListenerOptions {
   readonly address: string
   /** 0: any free port. */
   readonly port: number
-  readonly tls?: { readonly key: Buffer; readonly cert: Buffer }
+  readonly tls?: GrpcTls
   readonly limits?: GrpcConnectionLimits & {
     /** Milliseconds; default IDLE_MS. */
     readonly idleMs?: number
@@ -65,6 +71,8 @@ export class GrpcListener {
   readonly #streams = new Set<OpenStream>()
   readonly #underWay = new UnderWay()
   readonly #connections: GrpcConnections
+  /** Those with TLS. */
+  readonly #http2Servers: Http2SecureServer[] = []
   #server: grpc.Server | undefined
   #inject: ((socket: Socket) => void) | undefined
   /** Loads what a call of a path needs; whether it is of health or reflection. */
@@ -116,6 +124,7 @@ export class GrpcListener {
       ...REFLECTION.flatMap(({ name, methods }) => Object.keys(methods).map((method) => `/${name}/${method}`)),
     ])
     for (const http2 of inside.http2Servers.keys()) {
+      if (tls !== undefined) this.#http2Servers.push(http2 as Http2SecureServer)
       http2.prependListener('stream', limitDeadline)
       this.#connections.watch(http2, (path) => bidi.has(path))
     }
@@ -152,6 +161,15 @@ export class GrpcListener {
       })
     })
     this.#connections.close()
+  }
+
+  /** What it returns has another certificate shown to new connections, which Node.js can use. */
+  renew({ key, cert }: GrpcTls): () => void {
+    return () => {
+      // Of ciphers Node.js keeps none for the next context: these are what grpc-js sets.
+      const context = { key, cert, ciphers: process.env.GRPC_SSL_CIPHER_SUITES }
+      for (const http2 of this.#http2Servers) http2.setSecureContext(context)
+    }
   }
 
   /** Ends the streams of callers who proved the token `identity`, and their calls that wait for an answer, since it was revoked. */

@@ -10,7 +10,7 @@ import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets
 import { isUtf8 } from 'node:buffer'
 import { addressText } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Upgrade, UpgradeRequest } from '../link/link.ts'
+import type { ShownCertificate, Upgrade, UpgradeRequest } from '../link/link.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { failure, type Report } from './errors.ts'
 import { errorAnswer, type HttpAnswer, upgradeAnswer } from './http-response.ts'
@@ -107,6 +107,7 @@ export class Exchange {
   static upgrader<Data extends object>(
     accept: (request: UpgradeRequest) => Upgrade<Data>,
     report: Report,
+    certificate: ShownCertificate | undefined,
   ): (response: HttpResponse, request: HttpRequest, context: us_socket_context_t) => void {
     return (response, request, context) => {
       const exchange = new Exchange(response, 'GET', report)
@@ -115,7 +116,8 @@ export class Exchange {
         const { remoteAddress } = exchange
         const [path, query] = [request.getUrl(), request.getQuery() ?? '']
         const outcome =
-          refusal(header) ?? accept({ remoteAddress, path, query, header, eachHeader: (take) => request.forEach(take) })
+          refusal(header) ??
+          accept({ certificate, remoteAddress, path, query, header, eachHeader: (take) => request.forEach(take) })
         if ('status' in outcome) exchange.answer(outcome)
         else exchange.#upgrade(request, outcome.data, outcome.protocol, context)
       } catch (error) {

@@ -27,7 +27,7 @@ import {
   upgradeAnswer,
 } from './http-response.ts'
 import { type HttpRoute, HttpRoutes, malformedSegment, noSuchPath } from './http-routes.ts'
-import { HttpServer } from './http-server.ts'
+import { HttpServer, type HttpTls } from './http-server.ts'
 import { HttpSockets, type SocketProof } from './http-sockets.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
@@ -47,7 +47,7 @@ export interface HttpListenerOptions {
   readonly address: string
   /** 0: any free port. */
   readonly port: number
-  readonly tls?: { readonly keyFile: string; readonly certFile: string }
+  readonly tls?: HttpTls
   /** Milliseconds of silence after which an event stream says that it is alive; default 15 s. */
   readonly keepAliveMs?: number
   /** Texts that are no operations, by path: read with GET or HEAD by whoever may call the API. */
@@ -136,6 +136,11 @@ export class HttpListener {
     // One turn for the last events to leave before the connections are cut.
     await new Promise((resolve) => setImmediate(resolve))
     server.close()
+  }
+
+  /** Reads another certificate; what it returns has it shown to new connections. Throws Error when it cannot be used. */
+  renew(tls: HttpTls): () => void {
+    return this.#server?.renew(tls) ?? (() => {})
   }
 
   /** Ends the streams of callers who proved the token `identity`, and their calls that wait for an answer, since it was revoked. */

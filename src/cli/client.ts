@@ -126,7 +126,7 @@ function untrusted(url: string, { reason, message, fingerprint, names }: Untrust
   const why = reason === 'OTHER_NAME' ? `it is for ${names || 'no name at all'}, not for ${hostOf(url)}` : message
   return (
     `the certificate at ${url} is not trusted (${named(why)}): ` +
-    `if its fingerprint ${fingerprint} is the one that the node logged at its start, give it with --fingerprint; ` +
+    `if its fingerprint ${fingerprint} is the one that the node has logged, give it with --fingerprint; ` +
     'or name its authority with --ca'
   )
 }

@@ -1,4 +1,5 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, log levels. */
+import { closeSync, openSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
@@ -88,9 +89,9 @@ const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
 /**
  * Aborts at the first SIGINT, SIGTERM or SIGHUP (the terminal or session is gone), and when the output is lost; a second one of the first
- * two signals ends the process at once.
+ * two signals ends the process at once. `reload`: what SIGHUP does instead.
  */
-export function interruption(): AbortSignal {
+export function interruption(reload?: () => void): AbortSignal {
   const controller = new AbortController()
   onOutputLoss((loss) => controller.abort(loss))
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
@@ -99,10 +100,24 @@ export function interruption(): AbortSignal {
     // A terminal that goes away says so more than once: the kernel and the shell both do.
     else if (name !== 'SIGHUP') process.exit(128 + SIGNALS[name])
   }
-  for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(name, () => onSignal(name))
-  process.prependOnceListener('SIGHUP', () => terminalMayBeGone(terminals))
+  for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) {
+    process.on(name, name === 'SIGHUP' && reload !== undefined ? reload : () => onSignal(name))
+  }
+  if (reload === undefined) process.prependOnceListener('SIGHUP', () => terminalMayBeGone(terminals))
   watchReader()
   return controller.signal
+}
+
+/** Whether the process belongs to a terminal, which says SIGHUP when it goes away. */
+export function hasTerminal(): boolean {
+  if ([0, 1, 2].some((descriptor) => isatty(descriptor))) return true
+  try {
+    // It opens for those alone that have one, whatever their input and output are.
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** What is still written to a terminal that has gone is lost, and no reason not to end in order. */

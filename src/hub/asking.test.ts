@@ -32,7 +32,6 @@ class Server {
     this.#signer = new HubSigner({
       hub: key,
       serverKey: rawKey(this.hub.identity.publicKey),
-      certificateKey: new Uint8Array(0),
     })
   }
 

@@ -22,7 +22,6 @@ function server(shared: SharedDirectory, id: string, { ahead = 0, address = `htt
   const signer = new HubSigner({
     hub,
     serverKey: new Uint8Array(32),
-    certificateKey: new Uint8Array(0),
     now: () => 1_000_000 + ahead + clock.now(),
   })
   const onError = vi.fn()
@@ -173,7 +172,7 @@ test('a server without an address is on the list by its id; the only server of a
   const shared = new SharedDirectory()
   expect(server(shared, 'a', { address: '' }).list()?.servers).toEqual([{ id: 'a', address: '' }])
   const alone = aloneInDirectory('x')
-  const signer = new HubSigner({ hub, serverKey: new Uint8Array(32), certificateKey: new Uint8Array(0) })
+  const signer = new HubSigner({ hub, serverKey: new Uint8Array(32) })
   const options = { directory: alone, signer, address: 'https://x:1', clock: new SimulatedClock(), onError: () => {} }
   expect(ids(readServerList(new ServerAnnouncements(options).signed, hubKey))).toEqual(['x'])
 })

@@ -7,7 +7,7 @@ import type { HubSigner } from './hub-key.ts'
 import type { Identity } from './identity.ts'
 import { nodeIdOfRaw } from './identity.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
-import type { Admission, HubPolicy, LinkEvent, LinkSession, NodeRecord } from './link.ts'
+import type { Admission, HubPolicy, LinkEvent, LinkSession, NodeRecord, ShownCertificate } from './link.ts'
 import {
   decodeFrame,
   decodeRecord,
@@ -21,7 +21,7 @@ import {
   type VerdictBody,
   Violation,
 } from './messages.ts'
-import { isKnownCertificate, mustBeServer, OTHER_CERTIFICATE_CURE } from './peer-checks.ts'
+import { isSameCertificate, mustBeServer, OTHER_CERTIFICATE_CURE } from './peer-checks.ts'
 import { Session } from './session.ts'
 import type { SignedBody } from './signed.ts'
 import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
@@ -38,11 +38,8 @@ export interface HubOptions {
   readonly identity: Identity
   readonly policy: HubPolicy
   readonly clock: Clock
-  /**
-   * SHA-256 fingerprints (32 bytes) of the certificates under which nodes may see this hub: its own, and those of proxies in front of
-   * it that end TLS. Undefined or empty: plain HTTP only.
-   */
-  readonly certificates?: (() => readonly Uint8Array[]) | undefined
+  /** What the connection was made with, and the node must have seen; undefined: plain HTTP. */
+  readonly certificate?: ShownCertificate | undefined
   /** Of a hub with a hub key, which this is a server of. Absent: the key of `identity` is the hub's. */
   readonly signer?: HubSigner | undefined
   /** The same: where all its servers are now, as it has signed it. */
@@ -163,7 +160,7 @@ export class HubHandshake {
   }
 
   #onHello(hello: Hello, bytes: Uint8Array): void {
-    const { identity, signer } = this.#options
+    const { identity, signer, certificate } = this.#options
     if (hello.version !== VERSION) {
       throw new Violation(`version ${hello.version} of the protocol is not spoken here, only ${VERSION}`)
     }
@@ -180,7 +177,8 @@ export class HubHandshake {
       throw new Violation('a node with the key of this hub')
     }
     this.#hello = hello
-    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32), statement: signer?.statement() })
+    const statement = signer?.statement(certificate?.key)
+    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32), statement })
     const signature = signAs('hub', identity.privateKey, transcript(bytes, body))
     const answer = encodeFrame('hubHello', { body, signature })
     this.#messages = [bytes, answer]
@@ -223,8 +221,8 @@ export class HubHandshake {
 
   async #decide(nodeId: string, record: NodeRecord): Promise<Admission> {
     const { nodeKey, intent, certificateFingerprint } = this.#hello as Hello
-    const { policy, certificates = () => [] } = this.#options
-    if (!isKnownCertificate(certificateFingerprint, certificates())) {
+    const { policy, certificate } = this.#options
+    if (!isSameCertificate(certificateFingerprint, certificate)) {
       const message =
         certificateFingerprint.length === 0
           ? 'this hub is reached over HTTPS only: write https://'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { acceptLink } from './handshake-hub.ts'
 import { joinLink } from './handshake-node.ts'
-import { HubSigner, readHubKey, STATEMENT_MS, stateServer, writeHubKey } from './hub-key.ts'
+import { HubSigner, readHubKey, readStatement, STATEMENT_MS, stateServer, writeHubKey } from './hub-key.ts'
 import { newIdentity } from './identity.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { LinkRefused, LinkUnreachable } from './link.ts'
@@ -20,15 +20,15 @@ const none = new Uint8Array(0)
 const certificateKey = new Uint8Array(32).fill(5)
 
 /** A hub with a key of its own, and one server. */
-function hubWithKey(hubKey = newIdentity(), now: () => number = () => NOW, stated = none) {
+function hubWithKey(hubKey = newIdentity(), now: () => number = () => NOW, key = none) {
   const server = new TestHub()
   const signer = new HubSigner({
     hub: hubKey,
     serverKey: rawKey(server.identity.publicKey),
-    certificateKey: stated,
     now,
   })
-  return { hubKey, raw: rawKey(hubKey.publicKey), server, signer, options: { ...server.options, signer } }
+  const certificate = key === none ? undefined : { fingerprint: new Uint8Array(32), key }
+  return { hubKey, raw: rawKey(hubKey.publicKey), server, signer, options: { ...server.options, signer, certificate } }
 }
 
 async function refusalOf(promise: Promise<unknown>): Promise<Pick<LinkRefused, 'reason' | 'message' | 'signed'>> {
@@ -157,6 +157,11 @@ test('a statement counts for two days, and is made anew every hour', async () =>
   const second = signer.statement()
   now -= 10 * 3600_000
   expect(signer.statement()).not.toBe(second)
+  // Each is about the certificate that its reader has seen.
+  for (const key of [certificateKey, none, new Uint8Array(32)]) {
+    const about = readStatement(signer.statement(key), { hubKey: signer.key, now })
+    expect(Buffer.from(about.certificateKey)).toEqual(Buffer.from(key))
+  }
 })
 
 test.each([
@@ -254,7 +259,7 @@ describe('the certificate that the hub key names', () => {
   test('is the one seen', async () => {
     const { options, raw, server } = hubWithKey(newIdentity(), () => NOW, certificateKey)
     const [hubTransport, nodeTransport] = MemoryTransport.pair()
-    acceptLink(hubTransport, { ...options, certificates: () => [new Uint8Array(32)] })
+    acceptLink(hubTransport, options)
     const doubt = new LinkRefused('WRONG_CERTIFICATE', 'another is pinned')
     const node = seen(server, raw, { certificateKey, certificateDoubt: doubt })
     expect(await joinLink(nodeTransport, new Uint8Array(32), node)).toMatchObject({ isCertificateStated: true })

@@ -13,6 +13,7 @@ import { decodeServerList, decodeServerStatement, encodeServerList, encodeServer
 /** How long a statement about a server counts, and how old the one that is shown may be: between them is what clocks may differ by. Milliseconds. */
 export const STATEMENT_MS = 48 * 3600 * 1000
 const RENEWAL_MS = 3600 * 1000
+const NO_CERTIFICATE: Uint8Array = new Uint8Array(0)
 
 /** The hub key in a file, as `penstock hub key` makes it. `nodeId` is the hub's id. Throws an Error that names the file. */
 export function readHubKey(path: string): Identity {
@@ -33,8 +34,6 @@ export interface HubSignerOptions {
   readonly hub: Identity
   /** Raw public key of the server's own node, 32 bytes. */
   readonly serverKey: Uint8Array
-  /** SHA-256 of the public key of the server's TLS certificate, 32 bytes; empty on plain HTTP. */
-  readonly certificateKey: Uint8Array
   /** Milliseconds since the Unix epoch; default: the system's clock. */
   readonly now?: () => number
 }
@@ -46,6 +45,7 @@ export class HubSigner {
   readonly key: Uint8Array
   readonly #options: HubSignerOptions
   #statement: SignedBody | undefined
+  #stated: Uint8Array = NO_CERTIFICATE
   #statedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: HubSignerOptions) {
@@ -59,12 +59,17 @@ export class HubSigner {
     return (this.#options.now ?? Date.now)()
   }
 
-  /** That this server is one of the hub's; counts for STATEMENT_MS, less an hour at most. */
-  statement(): SignedBody {
+  /**
+   * That this server is one of the hub's; counts for STATEMENT_MS, less an hour at most. `certificateKey`: SHA-256 of the public key of the TLS
+   * certificate that the peer has seen of this server, 32 bytes; undefined: it has seen none.
+   */
+  statement(certificateKey = NO_CERTIFICATE): SignedBody {
     const now = this.now()
-    if (this.#statement === undefined || Math.abs(now - this.#statedAt) >= RENEWAL_MS) {
-      const { serverKey, certificateKey, hub } = this.#options
+    const isOfCertificate = Buffer.compare(this.#stated, certificateKey) === 0
+    if (this.#statement === undefined || !isOfCertificate || Math.abs(now - this.#statedAt) >= RENEWAL_MS) {
+      const { serverKey, hub } = this.#options
       this.#statement = stateServer(hub, { serverKey, certificateKey, expiresAt: BigInt(now + STATEMENT_MS) })
+      this.#stated = certificateKey
       this.#statedAt = now
     }
     return this.#statement

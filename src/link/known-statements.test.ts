@@ -11,7 +11,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const hub = newIdentity()
 const hubKey = rawKey(hub.publicKey)
 const serverKey = rawKey(newIdentity().publicKey)
-const signer = new HubSigner({ hub, serverKey, certificateKey: new Uint8Array(32).fill(7), now: () => NOW })
+const signer = new HubSigner({ hub, serverKey, now: () => NOW })
 
 const changed = ({ body, signature }: SignedBody, member: keyof SignedBody): SignedBody => {
   const bytes = new Uint8Array(member === 'body' ? body : signature)
@@ -23,7 +23,7 @@ describe.each([
   ['a list of servers', signer.list({ issue: 3n, servers: [{ id: 'a', address: 'http://a:1' }] }), readServerList],
   [
     'a statement about a server',
-    signer.statement(),
+    signer.statement(new Uint8Array(32).fill(7)),
     (signed: SignedBody, key: Uint8Array) => readStatement(signed, { hubKey: key, now: NOW }),
   ],
 ] as const)('%s', (_what, signed, read) => {

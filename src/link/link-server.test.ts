@@ -10,6 +10,7 @@ import { admitted, TestHub } from './testing.ts'
 import { deaf, type LinkTransport } from './transport.ts'
 
 const ofNode: UpgradeRequest = {
+  certificate: undefined,
   remoteAddress: '127.0.0.1',
   path: '/v1/link',
   query: '',

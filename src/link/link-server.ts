@@ -5,7 +5,7 @@ import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { loadSignatures } from './ed25519.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsTransport } from './inbox.ts'
-import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
+import type { LinkServer, LinkSession, ShownCertificate, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
 import { MAX_RECEIVE_BYTES } from './messages.ts'
 import { MAX_BACKLOG_BYTES } from './session.ts'
 
@@ -28,7 +28,7 @@ const MAX_UNADMITTED_MESSAGES = 8
  */
 const MAX_MEMBER_MESSAGES = 65_536
 
-export interface LinkServerOptions extends HubOptions {
+export interface LinkServerOptions extends Omit<HubOptions, 'certificate'> {
   /**
    * Connections that have not proven a key yet: in all (default MAX_UNPROVEN), and from one address that is not loopback (default
    * MAX_UNPROVEN_PER_ADDRESS); an IPv6 /64 counts as one address.
@@ -41,6 +41,7 @@ export interface LinkServerOptions extends HubOptions {
 
 interface LinkSocketData {
   readonly remoteAddress: string
+  readonly certificate: ShownCertificate | undefined
   transport: UwsTransport | undefined
 }
 
@@ -94,13 +95,13 @@ class UwsLinkServer implements LinkServer {
   }
 
   #upgrade(request: UpgradeRequest): Upgrade<LinkSocketData> {
-    const { remoteAddress } = request
+    const { remoteAddress, certificate } = request
     const status = this.#refusal(request)
     if (status !== undefined) {
       return { status, headers: { 'content-type': 'text/plain' }, body: `${status}\n`, close: true }
     }
     this.#count(remoteAddress, 1)
-    return { data: { remoteAddress, transport: undefined }, protocol: SUBPROTOCOL }
+    return { data: { remoteAddress, certificate, transport: undefined }, protocol: SUBPROTOCOL }
   }
 
   #refusal({ remoteAddress, header }: UpgradeRequest): string | undefined {
@@ -140,6 +141,7 @@ class UwsLinkServer implements LinkServer {
       transport.mayWait = MAX_MEMBER_MESSAGES
       transport.isMember = true
     }
-    this.#links.set(transport, acceptLink(transport, this.#options, { proven, admitted }))
+    const options = { ...this.#options, certificate: data.certificate }
+    this.#links.set(transport, acceptLink(transport, options, { proven, admitted }))
   }
 }

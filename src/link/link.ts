@@ -222,8 +222,18 @@ export interface LinkEvent {
   readonly error?: unknown
 }
 
+/** The TLS certificate that a connection was made with. SHA-256, 32 bytes each: */
+export interface ShownCertificate {
+  /** of the certificate (DER), */
+  readonly fingerprint: Uint8Array
+  /** of its public key (SubjectPublicKeyInfo, DER). */
+  readonly key: Uint8Array
+}
+
 /** What a request to upgrade carries; it is lent until the answer. */
 export interface UpgradeRequest {
+  /** That this connection was made with: another may be shown to newer ones. Undefined: plain HTTP. */
+  readonly certificate: ShownCertificate | undefined
   /** The peer's IP address as text. */
   readonly remoteAddress: string
   /** Raw, without the query. */

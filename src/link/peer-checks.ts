@@ -1,7 +1,7 @@
 /** What hub and node check of each other beside the proofs. */
 
 import { type HubSigner, readStatement } from './hub-key.ts'
-import { LinkRefused } from './link.ts'
+import { LinkRefused, type ShownCertificate } from './link.ts'
 import { Violation } from './messages.ts'
 import type { SignedBody } from './signed.ts'
 
@@ -18,11 +18,10 @@ export function mustBeServer(nodeKey: Uint8Array, statement: SignedBody | undefi
 
 /** What to do where the node sees another certificate than the hub's. */
 export const OTHER_CERTIFICATE_CURE =
-  "if that is a proxy before this hub, give the hub the proxy's certificate (http.tls), restart the hub whenever the proxy gets another one, " +
+  "if that is a proxy before this hub, give the hub the proxy's certificate (http.tls), reload the hub whenever the proxy gets another one, " +
   'or join at an address of the hub itself'
 
-/** Whether the certificate that the node sees is one of the hub's; without any it must see none. */
-export function isKnownCertificate(fingerprint: Uint8Array, certificates: readonly Uint8Array[]): boolean {
-  if (certificates.length === 0) return fingerprint.length === 0
-  return certificates.some((certificate) => Buffer.compare(certificate, fingerprint) === 0)
+/** Whether the certificate that the node sees is the one that its connection was made with here; without one it must see none. */
+export function isSameCertificate(fingerprint: Uint8Array, shown: ShownCertificate | undefined): boolean {
+  return Buffer.compare(shown?.fingerprint ?? new Uint8Array(0), fingerprint) === 0
 }

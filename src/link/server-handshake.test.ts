@@ -17,7 +17,7 @@ const hubKey = newIdentity()
 const now = () => NOW
 
 function signerOf(serverKey: Uint8Array, hub = hubKey, at = now): HubSigner {
-  return new HubSigner({ hub, serverKey, certificateKey: none, now: at })
+  return new HubSigner({ hub, serverKey, now: at })
 }
 
 /** A server of the hub that listens, and the sessions of others with it. */

@@ -3,19 +3,19 @@ import { isIP } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import type { Logger } from 'pino'
 import { isLoopbackHost } from '../contract/address.ts'
+import type { Clock } from '../contract/clock.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
 import { hostAndPort } from './config-values.ts'
+import { CurrentCertificate } from './current-certificate.ts'
 import type { NodeConfig } from './settings.ts'
-import { readTls, type Tls } from './tls.ts'
+import type { TlsFiles } from './tls.ts'
 
 /** The certificate for all listeners; undefined: none. Says what is dangerous about the addresses chosen. */
-export function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
-  if (config['http.tls'] !== 'none') {
-    const tls = readTls(certificateFiles(config, log))
-    if (tls.warning !== undefined) log.warn(tls.warning)
-    log.info({ fingerprint: tls.fingerprint, certificate: tls.certFile }, 'TLS certificate')
-    return tls
+export function certificateOf(config: NodeConfig, log: Logger, clock: Clock): CurrentCertificate | undefined {
+  const setting = config['http.tls']
+  if (setting !== 'none') {
+    return new CurrentCertificate({ files: certificateFiles(config, log), isOwn: setting === 'auto', log, clock })
   }
   for (const key of ['http.address', 'grpc.address'] as const) {
     if (config[key] === 'none' || isLoopbackHost(hostAndPort(config[key]).address)) continue
@@ -25,7 +25,7 @@ export function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
 }
 
 /** The files of `http.tls`; `auto` makes them, for every name that callers are told to use and every address listened on. */
-function certificateFiles(config: NodeConfig, log: Logger): { certificate: string; key: string } {
+function certificateFiles(config: NodeConfig, log: Logger): TlsFiles {
   const setting = config['http.tls']
   if (typeof setting === 'object') return setting
   const listening = [config['http.address'], config['grpc.address']]

@@ -91,7 +91,7 @@ function tlsFiles(config: NodeConfig): EngineOptions['tls'] {
   const certificate = config['hubServer.cluster.tls.certificateFile']
   const key = config['hubServer.cluster.tls.keyFile']
   if (authority === '' && certificate === '') return undefined
-  const pair = certificate === '' ? undefined : readTls({ certificate, key }, Date.now(), 'hubServer.cluster.tls')
+  const pair = certificate === '' ? undefined : readTls({ certificate, key }, 'hubServer.cluster.tls')
   return {
     ...(authority === '' ? {} : { ca: `${read('hubServer.cluster.tls.caFile', authority)}` }),
     ...(pair === undefined ? {} : { cert: `${pair.cert}`, key: `${pair.key}` }),

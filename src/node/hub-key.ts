@@ -6,10 +6,9 @@ import { rawKey } from '../link/keys.ts'
 import { messageOf } from '../text/error-message.ts'
 import { noNode, pipelinesIn, withStore } from './offline.ts'
 import type { NodeConfig } from './settings.ts'
-import { certificateKeyOf, type Tls } from './tls.ts'
 
 /** What signs for the hub on this server; undefined without `hubServer.keyFile`. Throws an Error that names the setting. */
-export function hubSigner(config: NodeConfig, identity: Identity, tls: Tls | undefined): HubSigner | undefined {
+export function hubSigner(config: NodeConfig, identity: Identity): HubSigner | undefined {
   const file = config['hubServer.keyFile']
   if (file === '' && config['hubServer.address'] !== '') {
     throw new Error(
@@ -25,11 +24,7 @@ export function hubSigner(config: NodeConfig, identity: Identity, tls: Tls | und
       `hubServer.keyFile: ${file} holds the key of this very node; penstock hub key adopt makes it the hub's, and gives the node another`,
     )
   }
-  return new HubSigner({
-    hub,
-    serverKey: rawKey(identity.publicKey),
-    certificateKey: tls === undefined ? new Uint8Array(0) : certificateKeyOf(tls),
-  })
+  return new HubSigner({ hub, serverKey: rawKey(identity.publicKey) })
 }
 
 export interface AdoptedHubKey {

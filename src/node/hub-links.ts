@@ -9,7 +9,6 @@ import type { Identity } from '../link/identity.ts'
 import type { LinkEvent, LinkServer } from '../link/link.ts'
 import { createLinkServer } from '../link/link-server.ts'
 import type { HubPart, HubPartOptions } from './hub-part.ts'
-import type { Tls } from './tls.ts'
 
 interface LinkNeeds {
   readonly identity: Identity
@@ -18,8 +17,13 @@ interface LinkNeeds {
   readonly clock: Clock
 }
 
+interface DialNeeds extends LinkNeeds {
+  /** SHA-256 of the public key of this node's own TLS certificate, 32 bytes; undefined: it has none. */
+  readonly certificateKey: () => Uint8Array | undefined
+}
+
 /** What opens links to a hub, or to another server of this one. */
-export function dialWith({ identity, signer, log, clock }: LinkNeeds): HubPartOptions['dial'] {
+export function dialWith({ identity, signer, log, clock, certificateKey: ownKey }: DialNeeds): HubPartOptions['dial'] {
   return ({ hubKey, certificate, certificateKey, ...request }) => {
     const { address, intent } = request
     if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
@@ -30,7 +34,7 @@ export function dialWith({ identity, signer, log, clock }: LinkNeeds): HubPartOp
     return dialHub({
       ...request,
       identity,
-      ...(intent === 'SERVER' ? { statement: signer?.statement() } : {}),
+      ...(intent === 'SERVER' ? { statement: signer?.statement(ownKey()) } : {}),
       clock,
       pinnedHubKey: hubKey,
       pinnedCertificate: certificate,
@@ -41,20 +45,15 @@ export function dialWith({ identity, signer, log, clock }: LinkNeeds): HubPartOp
 }
 
 /** The hub's end of the links to its nodes. */
-export function linkServer(
-  { policy, servers }: HubPart,
-  needs: LinkNeeds & { readonly tls: Tls | undefined },
-): LinkServer | undefined {
-  const { identity, signer, tls, log, clock } = needs
+export function linkServer({ policy, servers }: HubPart, needs: LinkNeeds): LinkServer | undefined {
+  const { identity, signer, log, clock } = needs
   if (policy === undefined) return undefined
-  const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
   return createLinkServer({
     identity,
     signer,
     servers,
     policy,
     clock,
-    certificates: () => certificates,
     report: reportStrangers(log),
   })
 }

@@ -12,13 +12,13 @@ import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
 import type { LinkServer } from '../link/link.ts'
 import { packageRoot } from '../package-root.ts'
 import { hostAndPort } from './config-values.ts'
+import type { CurrentCertificate } from './current-certificate.ts'
 import type { NodeConfig } from './settings.ts'
-import type { Tls } from './tls.ts'
 
 interface Listeners {
   readonly dispatcher: Dispatcher
   readonly access: Access
-  readonly tls: Tls | undefined
+  readonly certificate: CurrentCertificate | undefined
   /** The hub's end of links, served on the HTTP listener. */
   readonly links: LinkServer | undefined
   /** Texts served on the HTTP listener. */
@@ -30,7 +30,7 @@ interface Listeners {
 /** Undefined: switched off. Rejects where the address cannot be had. */
 export async function listenHttp(
   config: NodeConfig,
-  { dispatcher, access, tls, links, pages, log, opened }: Listeners,
+  { dispatcher, access, certificate, links, pages, log, opened }: Listeners,
 ) {
   if (config['http.address'] === 'none') return undefined
   const at = hostAndPort(config['http.address'])
@@ -40,27 +40,29 @@ export async function listenHttp(
     pages,
     dashboard: readDashboard(join(packageRoot(), 'dist/web')),
     ...at,
-    ...(tls === undefined ? {} : { tls }),
+    ...(certificate === undefined ? {} : { tls: certificate.tls }),
     warn: (message, fields) => log.warn(fields ?? {}, message),
     ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),
   })
   const bound = await listener.start()
+  certificate?.show(listener)
   const text = socketAddressText(bound.address, bound.port)
   opened.push(() => listener.stop())
   return { listener, text }
 }
 
-export async function listenGrpc(config: NodeConfig, { dispatcher, access, tls, log, opened }: Listeners) {
+export async function listenGrpc(config: NodeConfig, { dispatcher, access, certificate, log, opened }: Listeners) {
   if (config['grpc.address'] === 'none') return undefined
   const at = hostAndPort(config['grpc.address'])
   const listener = new GrpcListener({
     dispatcher,
     access,
     ...at,
-    ...(tls === undefined ? {} : { tls }),
+    ...(certificate === undefined ? {} : { tls: certificate.tls }),
     warn: (message, fields) => log.warn(fields ?? {}, message),
   })
   const bound = await listener.start()
+  certificate?.show(listener)
   const text = socketAddressText(bound.address, bound.port)
   opened.push(() => listener.stop())
   return { listener, text }

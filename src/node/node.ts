@@ -24,7 +24,7 @@ import { Store } from '../store/store.ts'
 import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
 import { messageOf } from '../text/error-message.ts'
-import { tlsOf } from './certificate.ts'
+import { certificateOf } from './certificate.ts'
 import { isInCluster } from './cluster-settings.ts'
 import type { Chosen } from './config.ts'
 import { claimDataDirectory, ofDirectory, reserve } from './data-directory.ts'
@@ -47,6 +47,8 @@ export interface StartedNode {
   readonly http: string | undefined
   readonly grpc: string | undefined
   readonly log: Logger
+  /** Takes a certificate that was renewed (`http.tls`) at once, and not at the next looks. */
+  reload(): void
   /** Stops the runs, ends every stream, closes listeners, threads and store. Safe to call twice. */
   close(): Promise<void>
 }
@@ -92,8 +94,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     opened.push(() => store.close())
     const identity = ofDirectory(config.dataDirectory, () => loadIdentity(config.dataDirectory))
     const node = { id: identity.nodeId }
-    const tls = ofDirectory(config.dataDirectory, () => tlsOf(config, log))
-    const signer = hubSigner(config, identity, tls)
+    const certificate = ofDirectory(config.dataDirectory, () => certificateOf(config, log, clock))
+    const signer = hubSigner(config, identity)
     const details = detailsOf({
       store,
       name: config['node.name'] || hostname(),
@@ -101,7 +103,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       file: options.file,
       isHubServer: config.hubServer,
     })
-    const common = { identity, signer, details, store, log, clock }
+    const certificateKey = () => certificate?.tls.certificate.key
+    const common = { identity, signer, details, store, log, clock, certificateKey }
     let shared: SharedHub | undefined
     const pool = options.pool ?? openRunPool({ onError: spareThreadLog(log) })
     opened.push(() => pool.close())
@@ -158,17 +161,19 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     await guardLoopback(config, tokens, log, options.chosen?.has('access.loopback'))
     tellWithout({ node, signer, config, chosen: options.chosen ?? new Map(), details, store, log })
-    const links = linkServer(hub, { ...common, tls })
+    const links = linkServer(hub, common)
     const pages = new Map<string, Page>([
       ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],
       ...documentPages(),
     ])
-    const listeners = { dispatcher, access, tls, links, pages, log, opened }
+    const listeners = { dispatcher, access, certificate, links, pages, log, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
     tokens.onRevoked((name) => {
       for (const listener of [http?.listener, grpc?.listener]) listener?.endCallsOf(name)
     })
+    certificate?.watch()
+    opened.push(() => certificate?.unwatch())
     opened.push(() => links?.close())
     opened.push(() => hub.close())
     hub.start()
@@ -179,6 +184,10 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       http: http?.text,
       grpc: grpc?.text,
       log,
+      reload: () => {
+        if (certificate?.isRenewable) certificate.look({ isAsked: true })
+        else log.info('nothing is read anew while the node runs: http.tls names no files')
+      },
       close: () => {
         closed ??= close().then(() => log.info('node is down'))
         return closed
@@ -243,6 +252,7 @@ interface HubPartNeeds {
   readonly store: Store
   readonly log: Logger
   readonly clock: Clock
+  readonly certificateKey: () => Uint8Array | undefined
   readonly dispatcher: () => Dispatcher
 }
 

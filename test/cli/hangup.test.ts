@@ -1,16 +1,19 @@
-/** A session: SIGHUP, and a terminal that goes away, end up and run in order; one that is held does not hold the node. */
-import { spawnSync } from 'node:child_process'
+/** A session: SIGHUP, and a terminal that goes away, end up and run in order, but for a node that is to look at its files; one that is held does not hold the node. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { freeAddress } from '../../src/cli/free-address.ts'
+import { makeCertificate } from '../../src/link/certificate.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
-import { lineOf, lossy, scratch, start } from './cli.ts'
+import { lineOf, lossy, penstock, plainEnvironment, scratch, start } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
@@ -35,6 +38,65 @@ test('up goes down at SIGHUP as at SIGTERM', async () => {
     expect(await gone).toEqual([0, null])
     expect(await said).toContain('node is down')
   }
+})
+
+describe('up goes on at SIGHUP without a terminal', () => {
+  /** In a session of its own, which has no terminal, whatever the tests are run in. `before`: of a shell. */
+  function startAlone(before: string, args: string[]): ChildProcess {
+    const command = [process.execPath, join(packageRoot(), 'bin/penstock.js'), ...args]
+    const options = { detached: true, stdio: 'pipe', env: plainEnvironment() } as const
+    return spawn('sh', ['-c', `${before} exec "$@"`, 'sh', ...command], options)
+  }
+
+  /** Its log has a line with `words`, after `act` and SIGHUP; returns that line. */
+  async function hungUp(child: ChildProcess, words: string, act: (http: string) => unknown = () => {}) {
+    const line = new Promise<string>((resolve) => {
+      createInterface({ input: child.stderr! }).on('line', (each) => each.includes(words) && resolve(each))
+    })
+    const [, http = ''] = await lineOf(child, /^penstock ready http=(\S+)/)
+    act(http)
+    child.kill('SIGHUP')
+    return { http, line: await line }
+  }
+
+  async function ended(child: ChildProcess): Promise<void> {
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    expect(await gone).toEqual([0, null])
+  }
+
+  test('with certificate files, and takes those that were renewed', async () => {
+    const [cert, key] = ['tls.crt', 'tls.key'].map((name) => join(directory.path, name)) as [string, string]
+    const renew = () => {
+      const made = makeCertificate(['localhost'], Date.now())
+      writeFileSync(cert, made.certificate)
+      writeFileSync(key, made.key)
+      return new X509Certificate(made.certificate).fingerprint256
+    }
+    renew()
+    const child = startAlone('', [...upFlags('renewed'), '--http-tls', `{certificate: ${cert}, key: ${key}}`])
+    let fingerprint = ''
+    const { http, line } = await hungUp(child, 'another TLS certificate is in use', () => {
+      fingerprint = renew()
+    })
+    expect(line).toContain(fingerprint)
+    const { stdout } = await penstock(['status', '-o', 'json', '--url', `https://${http}`])
+    expect(JSON.parse(stdout)).toMatchObject({ fingerprint })
+    await ended(child)
+  })
+
+  test('as a unit of systemd, without any too', async () => {
+    const child = startAlone('export SYSTEMD_EXEC_PID=$$;', upFlags('unit'))
+    await hungUp(child, 'nothing is read anew')
+    await ended(child)
+  })
+
+  test('and ends at it where systemd has started something else, without any', async () => {
+    const child = startAlone('export SYSTEMD_EXEC_PID=1;', upFlags('elsewhere'))
+    const gone = once(child, 'exit')
+    await hungUp(child, 'node is down')
+    expect(await gone).toEqual([0, null])
+  })
 })
 
 const python = spawnSync('python3', ['-c', 'import pty']).status === 0

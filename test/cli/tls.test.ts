@@ -57,7 +57,7 @@ describe('http.tls: auto', () => {
     const other = directory.file('other.crt', makeCertificate(['127.0.0.1'], Date.now()).certificate)
     const unknown = await status({}, '--ca', other)
     expect(unknown.code).toBe(1)
-    expect(unknown.stderr).toContain(`if its fingerprint ${fingerprint} is the one that the node logged at its start`)
+    expect(unknown.stderr).toContain(`if its fingerprint ${fingerprint} is the one that the node has logged`)
     expect((await status({}, '--fingerprint', 'abc')).code).toBe(2)
     expect((await status({}, '--ca', '/nowhere')).stderr).toContain('cannot read the certificates to trust')
   })

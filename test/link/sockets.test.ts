@@ -1,5 +1,5 @@
 /** Links over real sockets through the node's HTTP listener, plain and TLS; what is refused before anything is proven. */
-import { createHash, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, request } from 'node:http'
@@ -12,12 +12,12 @@ import { Access } from '../../src/api/access.ts'
 import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { HttpListener } from '../../src/api/http.ts'
 import { systemClock } from '../../src/contract/clock.ts'
-import { autoCertificate, makeCertificate } from '../../src/link/certificate.ts'
+import { autoCertificate, fingerprintOf, keyFingerprintOf, makeCertificate } from '../../src/link/certificate.ts'
 import { type DialOptions, dialHub, LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
 import { acceptLink } from '../../src/link/handshake-hub.ts'
 import { joinLink } from '../../src/link/handshake-node.ts'
 import { hubAddress } from '../../src/link/hub-address.ts'
-import type { LinkSession } from '../../src/link/link.ts'
+import type { LinkSession, ShownCertificate } from '../../src/link/link.ts'
 import { createLinkServer, type LinkServerOptions } from '../../src/link/link-server.ts'
 import { relay } from '../../src/link/relay.ts'
 import { Recorder, TestHub } from '../../src/link/testing.ts'
@@ -39,19 +39,19 @@ afterEach(async () => {
 interface Tls {
   certFile: string
   keyFile: string
+  certificate?: ShownCertificate | undefined
 }
 
 /** A hub on a port of its own. */
 async function listen(hub: TestHub, tls?: Tls, options: Partial<LinkServerOptions> = {}): Promise<URL> {
-  const certificates = tls === undefined ? [] : [sha256(tls.certFile)]
-  const links = createLinkServer({ ...hub.options, clock: systemClock, certificates: () => certificates, ...options })
+  const links = createLinkServer({ ...hub.options, clock: systemClock, ...options })
   const listener = new HttpListener({
     dispatcher: new Dispatcher({ handlers: {}, report: () => {} }),
     access: new Access(),
     address: '127.0.0.1',
     port: 0,
     extend: (app) => links.attach(app),
-    ...(tls === undefined ? {} : { tls }),
+    ...(tls === undefined ? {} : { tls: { certificate: shownOf(tls.certFile), ...tls } }),
   })
   const { port } = await listener.start()
   cleanup.push(async () => {
@@ -61,10 +61,9 @@ async function listen(hub: TestHub, tls?: Tls, options: Partial<LinkServerOption
   return new URL(`${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`)
 }
 
-function sha256(certFile: string): Uint8Array {
-  return createHash('sha256')
-    .update(new X509Certificate(readFileSync(certFile)).raw)
-    .digest()
+function shownOf(certFile: string): ShownCertificate {
+  const { raw } = new X509Certificate(readFileSync(certFile))
+  return { fingerprint: Buffer.from(fingerprintOf(raw), 'hex'), key: Buffer.from(keyFingerprintOf(raw), 'hex') }
 }
 
 async function dial(hub: TestHub, address: URL, options: Partial<DialOptions> = {}) {
@@ -182,10 +181,11 @@ test('whoever ends the TLS in between, with a certificate of their own, is found
   const tls = autoCertificate({ directory, hostnames: [] })
   const hub = new TestHub()
   // The hub believes it has another certificate: what it would see behind such a relay.
-  const address = await listen(hub, tls, { certificates: () => [new Uint8Array(32)] })
+  const other = { fingerprint: new Uint8Array(32), key: new Uint8Array(32) }
+  const address = await listen(hub, { ...tls, certificate: other })
   await expect(dial(hub, address)).rejects.toMatchObject({ reason: 'WRONG_CERTIFICATE', signed: true })
   // Or a relay that ends TLS before a hub that speaks plain HTTP.
-  const plain = await listen(hub, tls, { certificates: () => [] })
+  const plain = await listen(hub, { ...tls, certificate: undefined })
   await expect(dial(hub, plain)).rejects.toMatchObject({ reason: 'WRONG_CERTIFICATE', signed: true })
 })
 
@@ -579,7 +579,7 @@ test('a certificate file of two certificates shows its first', () => {
   const [one, two] = [makeCertificate([], Date.now()), makeCertificate([], Date.now())]
   const file = join(directory, 'chain.crt')
   writeFileSync(file, one.certificate + two.certificate)
-  expect(Buffer.from(sha256(file)).toString('hex')).toBe(
+  expect(Buffer.from(shownOf(file).fingerprint).toString('hex')).toBe(
     new X509Certificate(one.certificate).fingerprint256.replaceAll(':', '').toLowerCase(),
   )
 })
