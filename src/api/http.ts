@@ -1,6 +1,7 @@
 /** The HTTP listener: REST, event streams and WebSockets of every operation on one port. */
 
 import type { HttpRequest } from 'uWebSockets.js'
+import { setImmediate } from 'node:timers/promises'
 import { isLoopbackAddress } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
@@ -133,8 +134,10 @@ export class HttpListener {
     for (const stream of [...this.#streams]) stream.end(error)
     await this.#underWay.finish()
     this.#underWay.cut(error)
-    // One turn for the last events to leave before the connections are cut.
-    await new Promise((resolve) => setImmediate(resolve))
+    // One turn for the last events to leave before the connections are cut. A second for those that were accepted when the port was closed: where
+    // the certificate was renewed, they reach the app that has it a turn later.
+    await setImmediate()
+    await setImmediate()
     server.close()
   }
 
