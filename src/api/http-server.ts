@@ -49,7 +49,8 @@ type Part = (app: TemplatedApp, certificate: ShownCertificate | undefined) => vo
 /**
  * The library sets the certificate of an app once and for all. Another one is that of another app, which does the same; the first keeps the port open
  * and hands over what it accepts, before anything of TLS was said (`addChildAppDescriptor`, made for apps of several threads). So no
- * connection is lost, and those that are open go on in the app that has them. An app is never freed, and takes 30 KB.
+ * connection is lost, and those that are open go on in the app that has them. An app is never freed: it takes 50 KB,
+ * and as the library asks each app for messages to publish, a thousand of them take 0.1 ms of each turn of the event loop.
  */
 export class HttpServer implements SocketHost {
   readonly #report: Report
