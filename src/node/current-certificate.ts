@@ -159,9 +159,9 @@ export class CurrentCertificate {
     if (doubt?.kind === this.#doubt?.kind && at - (this.#doubt?.at ?? at) < DAY_MS) return
     this.#doubt = doubt && { kind: doubt.kind, at }
     if (doubt === undefined) return
-    const isOfNoUse = doubt.kind === 'EARLY'
     const cure = isOwn ? 'the next start of the node renews it' : 'the node takes a renewed one by itself'
-    log.warn(isOfNoUse ? doubt.message : `${doubt.message}: ${cure}`)
+    // Of one that is not valid yet time is the cure, or the clock.
+    log.warn(doubt.kind === 'EARLY' ? doubt.message : `${doubt.message}: ${cure}`)
   }
 }
 
