@@ -94,3 +94,13 @@ function readCount(): number {
   // The list has the descriptor that it is read from.
   return statSync('/proc/self/fd').size || readdirSync('/proc/self/fd').length - 1
 }
+
+/** Throws the system's error (EMFILE, ENFILE) where this process may not open `count` files more; `file` is one that it may read. */
+export function requireDescriptors(count: number, file: string): void {
+  const opened: number[] = []
+  try {
+    while (opened.length < count) opened.push(openSync(file, 'r'))
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
+}

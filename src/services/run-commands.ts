@@ -1,6 +1,5 @@
 /** The commands of one run's lifecycle handler, as children of the node: each in a process group of its own, its output in the run's log. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { RunHooks } from '../actors/run-thread.ts'
@@ -8,6 +7,7 @@ import type { Hook, LifecycleCommand, LifecycleHandler } from '../dataplane/engi
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { native } from '../dataplane/native/native.ts'
 import { makeDirectoryAsync } from '../make-directory.ts'
+import { requireDescriptors } from '../open-descriptors.ts'
 import { cutAt } from '../text/characters.ts'
 import { messageOf, wordsOf } from '../text/error-message.ts'
 import { LineAllowance, readLines } from './output-lines.ts'
@@ -188,7 +188,7 @@ export class RunCommands implements RunHooks {
     // The store, sockets of clients and packets are nothing to a command.
     native.closeOnExec()
     try {
-      requireDescriptors()
+      requireSpawnDescriptors()
       // A shell that stays until the command is over: by its environment the session is found, whatever the command makes of its own.
       const child = spawn('/bin/sh', ['-c', '/bin/sh -c "$1"; exit $?', '/bin/sh', cmd], {
         cwd: resolve(directory, cwd),
@@ -240,15 +240,12 @@ const MORE_PROCESSES =
  * Throws, as `spawn` would, where fewer descriptors are left than it takes: of a child that lacks the last of them Node.js leaves those of its
  * outputs open for good (lib/internal/child_process.js).
  */
-function requireDescriptors(): void {
-  const taken: number[] = []
+function requireSpawnDescriptors(): void {
   try {
-    while (taken.length < SPAWN_DESCRIPTORS) taken.push(openSync('/dev/null', 'r'))
+    requireDescriptors(SPAWN_DESCRIPTORS, '/dev/null')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EMFILE' || code === 'ENFILE') throw Object.assign(new Error(`spawn /bin/sh ${code}`), { code })
-  } finally {
-    for (const descriptor of taken) closeSync(descriptor)
   }
 }
 

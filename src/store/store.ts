@@ -1,8 +1,9 @@
 /** The node's state on disk: one LMDB environment in the data directory, one collection per kind of record. */
-import { chmodSync, closeSync, openSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { makeDirectory } from '../make-directory.ts'
+import { requireDescriptors } from '../open-descriptors.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
@@ -23,18 +24,8 @@ export function storeFiles(directory: string): { data: string; lock: string } {
   return { data, lock: `${data}-lock` }
 }
 
-/** LMDB opens its lock file once and its data file twice. */
+/** LMDB opens its lock file once and its data file twice, and ends the process where the system refuses it the second or third. */
 const filesOfLmdb = 3
-
-/** LMDB ends the process where the system refuses it its second or third file: an error of the system, EMFILE say, is thrown before it is asked. */
-function requireDescriptors(directory: string): void {
-  const opened: number[] = []
-  try {
-    while (opened.length < filesOfLmdb) opened.push(openSync(directory, 'r'))
-  } finally {
-    for (const descriptor of opened) closeSync(descriptor)
-  }
-}
 
 export class Store {
   readonly pipelines: PipelineCollection
@@ -60,7 +51,7 @@ export class Store {
     const { data: path } = storeFiles(directory)
     // With it, lmdb shows what it writes before that is on disk: what the disk then refuses would be there all the same.
     const overlappingSync = checkDatabaseFile(path)
-    requireDescriptors(directory)
+    requireDescriptors(filesOfLmdb, directory)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
     this.#root = reading(path, () =>
       open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false, overlappingSync }),
