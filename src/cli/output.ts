@@ -1,4 +1,5 @@
 /** Standard output that nobody reads any more, or that takes no more: every command hears of both here. */
+import { fstatSync, writeSync } from 'node:fs'
 import { messageOf } from '../text/error-message.ts'
 
 /** Nobody reads it: `| head` has seen enough. Or writing failed: the disk is full. */
@@ -19,6 +20,7 @@ export function isOutputLost(): boolean {
 
 /** Looks after standard output from now on; `complain` gets the one line about a failure to write. */
 export function superviseOutput(complain: (message: string) => void): void {
+  if (fstatSync(1).isFile()) process.stdout._write = writeToFile
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (loss === undefined && error.code !== 'EPIPE') complain(`cannot write to standard output: ${messageOf(error)}`)
     lose(error.code === 'EPIPE' ? 'unread' : 'failed')
@@ -29,6 +31,20 @@ export function superviseOutput(complain: (message: string) => void): void {
   process.on('exit', () => {
     if (loss !== undefined) process.exitCode = EXIT_CODES[loss]
   })
+}
+
+/**
+ * Node.js writes once to a file, and takes what a disk that became full, or a limit, has cut off for written (lib/internal/fs/sync_write_stream.js):
+ * the rest is tried here, and fails.
+ */
+function writeToFile(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at)
+  } catch (error) {
+    done(error as Error)
+    return
+  }
+  done()
 }
 
 /** Adds what is done, instead of exiting at once, when the output is lost. */

@@ -147,9 +147,16 @@ export class MetricsFile {
     this.#isFailing = true
   }
 
-  #put(bytes: Buffer, at: number): Promise<void> {
+  async #put(bytes: Buffer, at: number): Promise<void> {
+    for (let done = 0; done < bytes.length; ) done += await this.#putPart(bytes.subarray(done), at + done)
+  }
+
+  /** How many of the bytes are in the file: fewer than all where the disk has room for a part of them. */
+  #putPart(bytes: Buffer, at: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      write(this.#descriptor, bytes, 0, bytes.length, at, (error) => (error === null ? resolve() : reject(error)))
+      write(this.#descriptor, bytes, 0, bytes.length, at, (error, written) =>
+        error === null ? resolve(written) : reject(error),
+      )
     })
   }
 }

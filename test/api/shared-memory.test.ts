@@ -159,21 +159,28 @@ test('a start whose file cannot be made fails with the cause', async () => {
   expect(existsSync(join(directory, 'files', 'plain', 'metrics.shm'))).toBe(false)
 })
 
-/** Has every call of `name`, a function of node:fs, fail that is about the file at `path`; puts back what it was once the function returned is called. */
-function failing(name: 'close' | 'closeSync' | 'write', path: string): () => void {
-  const before = fs[name] as (...args: unknown[]) => unknown
-  const error = Object.assign(new Error(`EDQUOT: disk quota exceeded, ${name}`), { code: 'EDQUOT' })
-  const replace = (call: unknown) => {
-    Object.assign(fs, { [name]: call })
+type Call = (...args: unknown[]) => unknown
+
+/** Has `call` made in the place of `name`, a function of node:fs, where that is about the file at `path`; puts back what it was once the function returned is called. */
+function replacing(name: 'close' | 'closeSync' | 'write', path: string, call: (before: Call) => Call): () => void {
+  const before = fs[name] as Call
+  const replace = (by: Call) => {
+    Object.assign(fs, { [name]: by })
     syncBuiltinESMExports()
   }
-  replace((descriptor: number, ...args: unknown[]) => {
-    if (readlinkSync(`/proc/self/fd/${descriptor}`) !== path) return before(descriptor, ...args)
+  const instead = call(before)
+  replace((...args) => (readlinkSync(`/proc/self/fd/${args[0]}`) === path ? instead : before)(...args))
+  return () => replace(before)
+}
+
+/** Has every such call fail. */
+function failing(name: 'close' | 'closeSync' | 'write', path: string): () => void {
+  const error = Object.assign(new Error(`EDQUOT: disk quota exceeded, ${name}`), { code: 'EDQUOT' })
+  return replacing(name, path, () => (...args) => {
     const answer = args.at(-1)
     if (typeof answer !== 'function') throw error
     setImmediate(() => answer(error))
   })
-  return () => replace(before)
 }
 
 test('a file that takes no more values, or not even its end, is told of with its run, which goes on', async () => {
@@ -207,6 +214,26 @@ test('a file that takes no more values, or not even its end, is told of with its
     { ...about, error: expect.stringContaining('EDQUOT: disk quota exceeded, close') },
   ])
   expect(readFileSync(path).readUInt32LE(16)).toBe(2)
+})
+
+test('of values that the disk takes a part of the rest is written too', async () => {
+  const path = join(directory, 'files', 'part.shm')
+  const { body } = await create(JSON.stringify(config({ file_path: 'part.shm', bytes: 65536, interval_ms: 5 })))
+  const { id } = body.pipeline
+  // Eight bytes at most, as where pages of a disk are left.
+  const wholeAgain = replacing('write', path, (before) => (descriptor, bytes, offset, length, ...rest) => {
+    before(descriptor, bytes, offset, Math.min(length as number, 8), ...rest)
+  })
+  const program: (typeof programs)[number] = ['C', reader, [path]]
+  try {
+    await node.start(id)
+    await until(async () => ((await readBy(program)).values.get('sink/packets')?.value ?? 0) > 0, 'packets were read')
+    await node.call('POST', `/pipelines/${id}/stop`)
+    await node.when(id, ({ started }) => !started)
+    await until(async () => (await readBy(program)).state === 'ended', 'the file says so')
+  } finally {
+    wholeAgain()
+  }
 })
 
 test('a file that is removed under its run, or has to make room for that of another one, is told of once, the end of a run before the next is not', async () => {

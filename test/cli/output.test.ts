@@ -123,6 +123,19 @@ describe('a full device: one line, exit code 1', () => {
     expect(lines).toEqual([expect.stringMatching(/^penstock: cannot write to standard output: ENOSPC/)])
   })
 
+  it('a file that takes a part of it alone', async () => {
+    const file = directory.file('part.json', '')
+    const launcher = join(packageRoot(), 'bin/penstock.js')
+    const script = 'ulimit -f 4; exec "$NODE" "$LAUNCHER" components udp -o json > "$FILE"'
+    const child = spawn('bash', ['-c', script], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, NODE: process.execPath, LAUNCHER: launcher, FILE: file },
+    })
+    const gone = once(child, 'exit')
+    expect(await text(child.stderr!)).toMatch(/^penstock: cannot write to standard output: EFBIG.*\n$/)
+    expect(await gone).toEqual([1, null])
+  })
+
   it.skipIf(noStrace)('by a quota that is used up, for which Node.js has no name', async () => {
     const file = directory.file('quota.txt', '')
     const launcher = join(packageRoot(), 'bin/penstock.js')
