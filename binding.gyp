@@ -10,6 +10,7 @@
         "src/dataplane/native/descriptors.cc",
         "src/dataplane/native/poller.cc",
         "src/dataplane/native/hangup.cc",
+        "src/dataplane/native/host_names.cc",
         "src/dataplane/native/address.cc",
         "src/dataplane/native/answering_address.cc",
         "src/dataplane/native/udp.cc",

@@ -4,7 +4,7 @@
  * --devices (TUN devices may be opened), --count (calls of each thread, where they are done before the seconds are over).
  * Prints how often each function was called and how often it did what it was asked. With one thread the seed decides everything.
  */
-import { openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
@@ -578,6 +578,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     fileReserve: () => [`file${random.below(4)}`, random.below(100_000)],
     // Each costs a descriptor for as long as the thread lives.
     watchHangup: () => [watched < 20 ? random.below(20) : -1, () => {}],
+    hostAsk: () => ['127.0.0.1'],
     setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)], random.chance(0.5)],
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
@@ -735,6 +736,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       // What it throws would be the callback's own fault.
       if (name === 'watchHangup' && typeof given[1] === 'function') given[1] = () => {}
       if (name === 'tunOpen') given[1] = spoiled(random, { kind: 'neither' }, act)
+      // No name server is to be asked for what nobody has.
+      if (name === 'hostAsk' && typeof given[0] === 'string') given[0] = '127.0.0.1'
     }
     const told = `${thread}: ${name}(${given.map(describe).join(', ')})`
     writeSync(note, told.slice(0, 255).padEnd(255).concat('\n'), thread * 256)
@@ -766,6 +769,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     if (watches.length > 5) watches.shift()
     if (name === 'tunOpen') devices++
     if (name === 'watchHangup' && result) watched++
+    if (name === 'hostAsk') closeSync(result)
     if (name === 'udpAddress') put('port', result.port)
     if (name === 'tcpAddress') put('listening', result.port)
     if (name === 'ownerOpen') {

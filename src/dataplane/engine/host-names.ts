@@ -1,6 +1,6 @@
 /** Host names in the addresses of a configuration: which they are, and whose address each becomes, before a run has its thread. */
-import { lookup as askSystem } from 'node:dns/promises'
 import { formatSocketAddress, parseHostAddress } from './address.ts'
+import { askSystem } from './ask-system.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import { ComponentError } from './component-error.ts'
 import type { ComponentConfig, PipelineConfig } from './config.ts'
@@ -92,7 +92,7 @@ export class HostNames {
   private readonly asked = new Map<string, Promise<Answers>>()
 
   /** `patience`: how long a run waits for an answer, ms. */
-  constructor(lookup: Lookup = (host) => askSystem(host, { all: true }), patience = MAX_LOOKUP_MS) {
+  constructor(lookup: Lookup = askSystem, patience = MAX_LOOKUP_MS) {
     this.lookup = lookup
     this.patience = patience
   }

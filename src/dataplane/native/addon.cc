@@ -15,6 +15,7 @@
 #include "files.h"
 #include "gf256.h"
 #include "hangup.h"
+#include "host_names.h"
 #include "memory.h"
 #include "poller.h"
 #include "routes.h"
@@ -133,6 +134,7 @@ static const Export kExports[] = {
     {"crc32c", crc32c},
     {"onesSumOf", onesSumOf},
     {"watchHangup", watchHangup},
+    {"hostAsk", hostAsk},
 };
 
 static napi_value initialise(napi_env env, napi_value exports) {

@@ -133,6 +133,11 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
    * is watched then. Does not keep the process alive.
    */
   watchHangup(fd: number, callback: () => void): boolean
+  /**
+   * Has the system look up a host name on a thread of its own. Gives a descriptor, the caller's to close, from which the answer can be read once it
+   * is there, as JSON: the addresses, or the code of what there is against them as a text. Throws where there is no thread or descriptor left.
+   */
+  hostAsk(host: string): number
 }
 
 /** Found as other packages' addons are. `node:module` is loaded for this only: with what it needs that takes 2 ms. */
