@@ -89,6 +89,15 @@ console.log(JSON.stringify({ found, error }))`
   })
 })
 
+describe.skipIf(!privileged)('a TUN device with an IPv6 address', () => {
+  it('is refused with the cause where IPv6 is switched off', () => {
+    const off = 'ip link set lo up && echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 && exec "$@"'
+    const { end, gone, descriptors } = run([...NAMESPACE.slice(0, 4), off, 'sh'], { ip: 'fd00:99::1' })
+    const error = expect.stringMatching(/"pst0" cannot have an IPv6 address, for IPv6 is switched off.*\(EACCES\)$/)
+    expect({ end, gone, descriptors }).toEqual({ end: { outcome: 'FAILED', error }, gone: true, descriptors: 0 })
+  })
+})
+
 describe('a TUN device without CAP_NET_ADMIN', () => {
   const drop = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-net_admin', '--inh-caps=-net_admin'] : ['env']
   const possible = spawnSync(drop[0], [...drop.slice(1), 'true']).status === 0

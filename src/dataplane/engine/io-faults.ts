@@ -1,4 +1,5 @@
 /** What a socket or device that could not be opened says to people: besides the system's word, why and what to do. */
+import { isIPv6 } from '../../text/ip-family.ts'
 import type { TunOpenOptions } from '../native/socket-calls.ts'
 import { isLinkLocal } from './address.ts'
 import type { ConnectionOptions, UdpOptions } from './io.ts'
@@ -73,10 +74,15 @@ const ID_CURES: Readonly<Record<string, string>> = {
 }
 
 /** `error` of making a TUN or TAP interface, with the cause and the cure where they are known. */
-export function tunFault(error: unknown, { kind, name }: TunOpenOptions): unknown {
+export function tunFault(error: unknown, { kind, name, address }: TunOpenOptions): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
   const failed = (why: string) =>
     Object.assign(new Error(`interface "${name}" ${why} (${code})`, { cause: error }), { code })
+  if (syscall === 'RTM_NEWADDR' && isIPv6(address) && (code === 'EACCES' || code === 'EOPNOTSUPP')) {
+    return failed(
+      'cannot have an IPv6 address, for IPv6 is switched off here: switch it on (sysctl net.ipv6.conf.all.disable_ipv6=0 and net.ipv6.conf.default.disable_ipv6=0, for a container with --sysctl), or set ip to an IPv4 address',
+    )
+  }
   if (code === 'EPERM' || code === 'EACCES') {
     return failed('cannot be made without the capability CAP_NET_ADMIN: run as root or grant it')
   }
