@@ -27,11 +27,12 @@ const pipeline = {
   enter: { udp_local: { address: '127.0.0.1:0', output: 'in' } },
   copy: { splitter: { input: 'in', outputs: ['in4', 'in6', 'in7', 'in8'] } },
 }
-const { config, problems } = checkPipelineConfig(
-  JSON.stringify({ version: 1, engine_config: { pipeline } }),
-  components,
-)
-if (!config) throw new Error(JSON.stringify(problems))
+function configOf(pipeline) {
+  const text = JSON.stringify({ version: 1, engine_config: { pipeline } })
+  const { config, problems } = checkPipelineConfig(text, components)
+  if (!config) throw new Error(JSON.stringify(problems))
+  return config
+}
 
 // Of somebody else's: an interface with default routes that come behind, and one that was made to last.
 ip('link', 'add', 'other', 'type', 'veth', 'peer', 'name', 'away')
@@ -47,7 +48,7 @@ ip('link', 'set', 'dev', 'lasting', 'up')
 const before = native.openDescriptors()
 const pool = openRunPool({ warm: 0 })
 const log = []
-const options = { runId: 'kept', config, performanceMode: false, level: 'INFO' }
+const options = { runId: 'kept', config: configOf(pipeline), performanceMode: false, level: 'INFO' }
 const run = pool.start(options, (lines) => {
   for (const { level, component, message } of lines) if (component !== '') log.push(`${component} ${level}: ${message}`)
 })
@@ -64,6 +65,7 @@ const addresses = () => {
   const named = (name) => shown.find(({ ifname }) => ifname === name)
   return Object.fromEntries([...Object.keys(OWN), 'lasting'].map((name) => [name, global(named(name))]))
 }
+const hardwareAddress = (name) => JSON.parse(ip('-json', 'link', 'show', 'dev', name))[0].address
 const state = () => ({ routes: routed(), addresses: addresses() })
 const first = state()
 const isAsAtFirst = () => {
@@ -97,6 +99,7 @@ const heard = () => reader.snapshot()?.values[entry.index] ?? 0
 
 news() // what starting says
 const result = { first }
+const hardware = hardwareAddress('tapped')
 
 // Quickly, so that nobody has seen them down.
 for (const name of ['four', 'six', 'tapped', 'lasting']) {
@@ -145,6 +148,22 @@ result.rival = { routes: routes('-4'), log: unseen(news()).filter((line) => line
 
 run.stop()
 result.end = await run.ended
+
+// The next run has the interface as neighbours know it, beside another one.
+const taps = {
+  tapped: { tap: { interface_name: 'tapped', ip: OWN.tapped, input: 'a', output: 'b' } },
+  beside: { tap: { interface_name: 'beside', ip: OWN.tapped, input: 'b', output: 'a' } },
+}
+const next = pool.start({ ...options, runId: 'next', config: configOf(taps) }, () => {})
+await next.running
+result.hardware = {
+  again: hardwareAddress('tapped') === hardware,
+  beside: hardwareAddress('beside') === hardware,
+  // One host's, locally administered.
+  kind: Number.parseInt(hardware.slice(0, 2), 16) & 3,
+}
+next.stop()
+await next.ended
 await pool.close()
 result.descriptors = native.openDescriptors() - before
 result.left = ip('-o', 'link', 'show')

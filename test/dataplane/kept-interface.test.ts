@@ -12,7 +12,7 @@ const FOUR = 'interface four had lost its default route: put back'
 const SIX = 'interface six had lost its address fd00:99:6::1 and its default route: put back'
 
 describe.skipIf(!possible)('an interface that the run made', () => {
-  it('has its address and default route again after it was down, and leaves those of others alone', () => {
+  it('has its address and default route again after it was down, and leaves those of others alone; a tap its hardware address in the next run', () => {
     const command = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', process.execPath, script]
     const result = JSON.parse(execFileSync('unshare', command, { timeout: 60_000, encoding: 'utf8' }))
     expect(result.first.routes).toEqual(ROUTES)
@@ -49,6 +49,7 @@ describe.skipIf(!possible)('an interface that the run made', () => {
       end: { outcome: 'STOPPED' },
       descriptors: 0,
       left: ['lo', 'away', 'other', 'lasting'],
+      hardware: { again: true, beside: false, kind: 2 },
     })
   }, 70_000)
 

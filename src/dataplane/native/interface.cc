@@ -7,7 +7,9 @@
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -208,6 +210,17 @@ bool isInOwnNamespace(int device) {
   return same;
 }
 
+/** What tells this network namespace from all others, of other machines and of earlier starts of this one too; empty: not known. */
+std::string ownNamespace() {
+  char boot[64] = "";
+  FILE* file = fopen("/proc/sys/kernel/random/boot_id", "re");
+  const bool isRead = file && fgets(boot, sizeof boot, file);
+  if (file) fclose(file);
+  struct stat own{};
+  if (!isRead || stat("/proc/thread-self/ns/net", &own) < 0) return "";
+  return boot + std::to_string(own.st_ino);
+}
+
 struct Netlink {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   ~Netlink() {
@@ -240,6 +253,20 @@ InterfaceFailure configureInterface(const std::string& name, const std::string& 
     if (error) return {error, "RTM_NEWROUTE", name + " default route"};
   }
   return {};
+}
+
+void giveLastingHardwareAddress(int device, const std::string& name, const std::string& address) {
+  const std::string place = ownNamespace();
+  if (place.empty()) return;
+  const std::string what = place + "\n" + name + "\n" + address;
+  uint8_t digest[EVP_MAX_MD_SIZE];
+  if (EVP_Digest(what.data(), what.size(), digest, nullptr, EVP_sha256(), nullptr) != 1) return;
+  // One host's, and locally administered (IEEE 802).
+  digest[0] = static_cast<uint8_t>((digest[0] & ~1) | 2);
+  ifreq request{};
+  request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+  memcpy(request.ifr_hwaddr.sa_data, digest, 6);
+  ioctl(device, SIOCSIFHWADDR, &request);
 }
 
 Upkeep keepInterface(int device, const std::string& name, KeptInterface* kept) {

@@ -29,6 +29,13 @@ struct KeptInterface {
 InterfaceFailure configureInterface(const std::string& name, const std::string& address, int prefix, uint32_t mtu,
                                     bool defaultRoute, KeptInterface* kept);
 
+/**
+ * Gives a TAP interface, whose open /dev/net/tun is `device`, the hardware address that it has each time it is made under this name and with this address in
+ * this network namespace until the machine is started anew: neighbours that know it reach the interface also after a restart of what made it, where
+ * one drawn at random would be looked for in vain until their entry is out of date, a minute for Linux. Where it cannot be made it stays the kernel's.
+ */
+void giveLastingHardwareAddress(int device, const std::string& name, const std::string& address);
+
 /** What has become of an address or a route that is kept; negative: the errno with which putting it back was refused. */
 enum Kept { kThere = 0, kPutBack = 1, kPutBehind = 2 };
 

@@ -282,6 +282,7 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
     device->kept.index = static_cast<int>(if_nametoindex(device->name.c_str()));
     return adopt(arguments, owner, std::move(device));
   }
+  if (kind == "tap") giveLastingHardwareAddress(fd, device->name, address);
   const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute, &device->kept);
   if (failure.error) {
     throwSystem(env, failure.error, failure.syscall, failure.subject);

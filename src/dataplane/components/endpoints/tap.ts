@@ -24,7 +24,7 @@ export const tap = defineComponent({
   family: 'endpoints',
   summary:
     'Creates a TAP interface: Ethernet frames the machine sends into it go out, what comes in is received by the machine.',
-  details: `A packet is one frame, from the destination address on and without the frame check sequence; ARP, IPv6 neighbour discovery, broadcasts and what a bridge passes on are among them. The longest frame is 18 bytes longer than the MTU: header and one VLAN tag. What a tunnel writes around a frame comes on top. ${INTERFACE_LIFE} ${interfaceFound('tap')}
+  details: `A packet is one frame, from the destination address on and without the frame check sequence; ARP, IPv6 neighbour discovery, broadcasts and what a bridge passes on are among them. The longest frame is 18 bytes longer than the MTU: header and one VLAN tag. What a tunnel writes around a frame comes on top. ${INTERFACE_LIFE} Until the machine is started anew each run gives an interface of the same name and ip the same hardware address, in another network namespace another one: who knows it reaches the interface at once after a restart. ${interfaceFound('tap')}
 
 Two of them joined by a tunnel are one Ethernet segment. A bridge at each end and a second way between the two makes a loop in which a broadcast goes round for ever: let the bridges run the spanning tree protocol.
 
