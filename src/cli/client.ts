@@ -2,7 +2,7 @@
 import { type CallOptions, type Client, connect, createClient, getLocalNodeId, PenstockError } from '@penstock/client'
 import { nodeFetch, nodeWebSocket, UntrustedCertificate } from '@penstock/client/node'
 import { isLoopbackHost } from '../contract/address.ts'
-import { speaksNoTls } from '../link/tls-error.ts'
+import { speaksNoTls, tlsFault } from '../link/tls-error.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { named } from './terminal.ts'
@@ -105,7 +105,9 @@ function unreachable(url: string, error: Error): string {
   if (error instanceof UntrustedCertificate) return untrusted(url, error)
   const { code, errors } = error as NodeJS.ErrnoException & { errors?: Error[] }
   const isPlain = speaksNoTls(error)
-  const why = isPlain ? 'it speaks no TLS' : messageOf(error) || (errors?.[0] && messageOf(errors[0])) || String(code)
+  const why = isPlain
+    ? 'it speaks no TLS'
+    : (tlsFault(error) ?? (messageOf(error) || (errors?.[0] && messageOf(errors[0])) || String(code)))
   const hint = isPlain
     ? '; write http://'
     : code === 'ECONNRESET' && url.startsWith('http:')

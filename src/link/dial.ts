@@ -8,7 +8,7 @@ import { loadSignatures } from './ed25519.ts'
 import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
 import { MAX_RECEIVE_BYTES } from './messages.ts'
-import { speaksNoTls } from './tls-error.ts'
+import { speaksNoTls, tlsFault } from './tls-error.ts'
 import { type CloseCode, closeReason, deaf, type LinkTransport, type TransportHandlers } from './transport.ts'
 
 /** Path of the link on a hub's HTTP listener. */
@@ -145,7 +145,7 @@ function connectError(address: URL, error: NodeJS.ErrnoException, isAnswered: bo
   }
   // Happy eyeballs collects several errors under an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  const said = causes.map(messageOf).join('; ')
+  const said = causes.map((cause) => tlsFault(cause) ?? messageOf(cause)).join('; ')
   const message = speaksNoTls(error)
     ? 'it speaks no TLS; if it is a hub on plain HTTP, write http://'
     : error.code === 'ECONNRESET' && address.protocol === 'http:'

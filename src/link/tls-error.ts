@@ -10,3 +10,15 @@ export function speaksNoTls({ code, message }: NodeJS.ErrnoException): boolean {
 
 /** ERR_LIB_SSL (20) and SSL_R_WRONG_VERSION_NUMBER (267), as OpenSSL 3 writes an error. */
 const WRONG_VERSION_NUMBER = ':error:0A00010B:'
+
+/** What TLS has failed of, as OpenSSL calls it; undefined where it is no error of OpenSSL's. */
+export function tlsFault({ message }: Error): string | undefined {
+  const [, fault] = OPENSSL_ERROR.exec(message) ?? []
+  return fault === undefined ? undefined : `TLS failed: ${fault}`
+}
+
+/**
+ * <thread>:error:<number>:<library>:<function>:<reason>:<file>:<line>:<more> (ERR_print_errors(3)), with EPROTO the only place of the reason. The rest
+ * tells where in OpenSSL's sources it was seen.
+ */
+const OPENSSL_ERROR = /:error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]+):/

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
+import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
 import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
@@ -111,6 +112,16 @@ describe('asking to join', () => {
     const noTls = await at(east, 'authenticate-by-request', hub.url.replace('http:', 'https:'))
     expect(noTls.code).toBe(1)
     expect(noTls.stderr).toContain('speaks no TLS; if it is a hub on plain HTTP, write http://')
+    // It has no certificate, so that no client agrees with it.
+    const other = createTlsServer({ ciphers: 'aNULL:@SECLEVEL=0', maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const otherTls = `https://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const inTls = await at(east, 'authenticate-by-request', otherTls)
+    expect(inTls.stderr).toMatch(/: TLS failed: [a-z0-9 ]*handshake failure\n/)
+    expect((await penstock(['status', '--url', otherTls])).stderr).toMatch(
+      /\(TLS failed: [a-z0-9 ]*handshake failure\): start/,
+    )
+    other.close()
     const isHub = await at(hub, 'authenticate-by-request', idle.url)
     expect(isHub.stderr).toContain('hosts a hub server')
     // It cannot.
