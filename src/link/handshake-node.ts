@@ -166,11 +166,12 @@ class NodeHandshake {
   #violated(error: unknown): void {
     if (error instanceof LinkRefused) this.#refuse(error, 'this server is not trusted')
     else if (error instanceof Violation) {
-      this.#fail(
-        new LinkRefused('PROTOCOL', `what answers is no hub: ${error.message}`),
-        closeCodes.PROTOCOL,
-        error.message,
-      )
+      // Behind a hello that its key has signed it is a hub, of whatever else it is to be told.
+      const refusal =
+        this.#step === 'hubHello'
+          ? new LinkRefused('NOT_A_HUB', `what answers is no hub: ${error.message}`)
+          : new LinkRefused('PROTOCOL', `the hub does not keep to the protocol: ${error.message}`)
+      this.#refuse(refusal, error.message)
     } else this.#fail(error, closeCodes.SHUTDOWN, 'internal error')
   }
 

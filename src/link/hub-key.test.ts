@@ -240,7 +240,7 @@ describe('an attacker without the hub key', () => {
     ],
   ])('%s: the node sends no proof', async (_what, answer, message) => {
     const { refusal, said } = await played(answer, hub.raw)
-    expect(refusal).toMatchObject({ reason: 'PROTOCOL', signed: false })
+    expect(refusal).toMatchObject({ reason: 'NOT_A_HUB', signed: false })
     expect(refusal.message).toContain(message)
     expect(said).toEqual(['hello'])
   })

@@ -466,7 +466,7 @@ test('junk instead of a handshake, at either end, is cut off and leaves nothing'
       for (const bytes of frames) end.send(bytes)
       const [nodeTransport, other] = MemoryTransport.pair()
       const joined = joinLink(nodeTransport, new Uint8Array(0), hub.node({ identity: newIdentity() }))
-      const refused = expect(joined).rejects.toMatchObject({ name: 'LinkRefused', reason: 'PROTOCOL' })
+      const refused = expect(joined).rejects.toMatchObject({ name: 'LinkRefused', reason: 'NOT_A_HUB' })
       for (const bytes of frames) other.send(bytes)
       await refused
       await settle()

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
 import { until } from '../harness/waiting.ts'
 import { type Caller, Failed, freeAddress, grpcCaller, httpCaller, startReal } from './callers.ts'
@@ -161,11 +161,18 @@ describe('authenticateByRequest', () => {
     const plain: Server = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
     await new Promise((resolve) => plain.once('listening', resolve))
     const { port } = plain.address() as { port: number }
+    // What it is sent comes back, the subprotocol too.
+    const echo = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first = '']) => first })
+    echo.on('connection', (socket) => socket.on('message', (data) => socket.send(data)))
+    await once(echo, 'listening')
     for (const caller of callersOf(lone)) {
       expect(await asks(caller, addressOf(closed)), 'no section').toBe('NOT_FOUND')
       expect(await asks(caller, addressOf(member)), 'a node that is no hub').toBe('NOT_FOUND')
       expect(await asks(caller, `http://127.0.0.1:${port}`), 'something else').toBe('NOT_FOUND')
+      const echoed = `http://127.0.0.1:${(echo.address() as { port: number }).port}`
+      expect(await asks(caller, echoed), 'another WebSocket').toBe('NOT_FOUND')
     }
+    echo.close()
     plain.close()
     await stop(closed)
   })
