@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { base32, loadIdentity, nodeIdOf } from './identity.ts'
+import { newPrivateKey } from './keys.ts'
 
 let directory: string
 beforeEach(() => {
@@ -59,6 +60,8 @@ test('a damaged file is refused, not replaced', () => {
   writeFileSync(path, 'junk')
   expect(() => loadIdentity(directory)).toThrow('holds no private key')
   expect(readFileSync(path, 'utf8')).toBe('junk')
+  writeFileSync(path, newPrivateKey('p256').export({ type: 'pkcs8', format: 'pem' }))
+  expect(() => loadIdentity(directory)).toThrow('identity.pem holds a key of type ec, not ed25519')
 })
 
 test('the id follows from the public key alone', () => {

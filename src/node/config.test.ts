@@ -366,6 +366,10 @@ describe('every problem is told with its place', () => {
     ['telemetry: { interval: 99ms }\n', 'between 100ms and 1h'],
     ['telemetry: { interval: 1000 }\n', 'must be a duration'],
     ['http: { address: 127.0.0.1:65536 }\n', 'must be host:port'],
+    ...['0', '101', '1.5', 'many'].map((runs) => [
+      `runLogs: { runs: ${runs} }\n`,
+      'conf/penstock.yaml:1: runLogs.runs: must be a whole number from 1 to 100',
+    ]),
     ['access: { open: maybe }\n', 'must be true or false'],
     ['log: { level: loud }\n', 'must be one of debug, info'],
     ['http: { tls: { certificate: a } }\n', 'must be none, auto, or'],

@@ -49,6 +49,7 @@ test('a token is told once, verified, listed by name, and survives a restart as 
   expect(access.verify(secret)).toBe('b')
   expect(access.verify(`${secret}x`)).toBeUndefined()
   expect(access.verify('')).toBeUndefined()
+  expect((await list()).map(({ name }) => name)).toEqual(['a', 'b'])
   await store.close()
   expect(readFileSync(join(directory, 'penstock.lmdb')).includes(secret)).toBe(false)
   open()
