@@ -106,11 +106,15 @@ function missing(path: string, bytes: number): number {
   return Math.max(0, bytes - blocks * 512)
 }
 
-/** Bytes that this process can still have on the disk of `directory`, or of what it is going to be made in. */
+/**
+ * Bytes that this process can still have on the disk of `directory`, or of what it is going to be made in; Infinity where its file system does not say, as one
+ * in memory without a limit (tmpfs with size=0, ramfs) or one of FUSE without statfs(2): all is 0 there, what it holds too.
+ */
 function room(directory: string): number {
   let path = directory
   while (!existsSync(path)) path = dirname(path)
-  const { bsize, bavail, bfree } = statfsSync(path)
+  const { bsize, blocks, bavail, bfree } = statfsSync(path)
+  if (blocks === 0) return Number.POSITIVE_INFINITY
   return bsize * (process.getuid?.() === 0 ? bfree : bavail)
 }
 
@@ -120,7 +124,7 @@ function noRoom(directory: string, needed: number, cause?: NodeJS.ErrnoException
     codeOf(cause) === 'EDQUOT'
       ? "this user's quota is used up"
       : needed <= there
-        ? 'the file system takes no more files'
+        ? `the file system takes no more ${there === Number.POSITIVE_INFINITY ? 'files, or no larger ones' : 'files'}`
         : `its disk is full: ${grouped(needed)} bytes are needed, ${grouped(there)} are there`
   const message = `the data directory ${directory} has no room: ${why}; make room, or choose another dataDirectory`
   return new DirectoryUnusable(message, { cause })

@@ -89,7 +89,9 @@ const pathOf = (root: RootDatabase): string => (root as unknown as { path: strin
 /** What the file's disk has left for this user; '?' when it does not say. */
 export function bytesFree(path: string): string {
   try {
-    const { bsize, bavail } = statfsSync(dirname(path))
+    const { bsize, blocks, bavail } = statfsSync(dirname(path))
+    // A file system of no size does not say what is left.
+    if (blocks === 0) return '?'
     return (bsize * bavail).toLocaleString('en-US')
   } catch {
     return '?'

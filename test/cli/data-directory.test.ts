@@ -242,6 +242,24 @@ describe.skipIf(!canMount)('a disk', () => {
     expect(hub.stderr()).toMatch(/ INFO request to join accepted /)
   })
 
+  test('that does not say how much it holds: the node comes up; where it takes no more files that is said', async () => {
+    // A file system in memory without a limit.
+    const disk = smallDisk('unlimited', 0) as string
+    expect(statfsSync(disk).blocks).toBe(0)
+    const path = join(disk, 'node')
+    const limited = (files: number) => spawnSync('mount', ['-o', `remount,nr_inodes=${files}`, disk]).status
+    expect(limited(4)).toBe(0)
+    const refused = await up(path)
+    expect(refused.child.exitCode).toBe(1)
+    expect(refused.stderr()).toContain(
+      `${path} has no room: the file system takes no more files, or no larger ones; make`,
+    )
+    expect(limited(100)).toBe(0)
+    const node = await up(path)
+    expect(node.ready, node.stderr()).toBeDefined()
+    expect(await end(node)).toBe(0)
+  })
+
   test('whose files cannot be mapped into memory: what, where, and what to do', async () => {
     const path = join(directory.path, 'not-mapped')
     const file = join(path, 'penstock.lmdb-lock')
