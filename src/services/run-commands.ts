@@ -1,5 +1,6 @@
 /** The commands of one run's lifecycle handler, as children of the node: each in a process group of its own, its output in the run's log. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { RunHooks } from '../actors/run-thread.ts'
@@ -221,10 +222,17 @@ export class RunCommands implements RunHooks {
   #whyNotStarted({ cwd = '' }: LifecycleCommand, error: NodeJS.ErrnoException): string {
     const { code } = error
     if (code === 'EAGAIN') return `could not be started: ${wordsOf(error)}; ${MORE_PROCESSES}`
-    // Of a missing directory the system says that the command is missing.
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') return `could not be started: ${wordsOf(error)}`
+    if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EACCES') return `could not be started: ${wordsOf(error)}`
+    // Of a directory that a child cannot change to the system says what it says of a command.
     const directory = resolve(this.#options.directory, cwd)
-    return `could not be started: there is no directory ${directory}; make it, or set cwd`
+    switch (obstacleTo(directory)) {
+      case 'ENOENT':
+      case 'ENOTDIR':
+        return `could not be started: there is no directory ${directory}; make it, or set cwd`
+      case 'EACCES':
+        return `could not be started: the node's user may not enter the directory ${directory}; let it (chmod, chown), or set cwd`
+    }
+    return `could not be started: ${code === 'ENOENT' ? NO_SHELL : wordsOf(error)}`
   }
 
   #log(level: LogLine['level'], message: string, fields: LogLine['fields']): void {
@@ -235,6 +243,20 @@ export class RunCommands implements RunHooks {
 /** What to do where the system starts no further process. */
 const MORE_PROCESSES =
   'raise the limit of processes (ulimit -u, TasksMax= of a systemd unit, --pids-limit of a container)'
+
+/** Also where something is missing that the shell loads. */
+const NO_SHELL =
+  'there is no /bin/sh that runs here; install one (an image of a container may have none), or take lifecycle_handler out'
+
+/** What the system says where this process cannot change to a directory. */
+function obstacleTo(directory: string): string | undefined {
+  try {
+    statSync(`${directory}/.`)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code
+  }
+}
 
 /**
  * Throws, as `spawn` would, where fewer descriptors are left than it takes: of a child that lacks the last of them Node.js leaves those of its
