@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../test/harness/waiting.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
+import { requireDescriptors } from '../open-descriptors.ts'
 import { RunCommands } from './run-commands.ts'
 
 vi.mock('node:child_process', { spy: true })
+vi.mock('../open-descriptors.ts', { spy: true })
 
 const TIMEOUT_MS = 200
 const NONE = { on_setup: [], pre_start: [], post_start: [], pre_stop: [], post_stop: [] }
@@ -96,7 +98,7 @@ test('what a process printed that is over is read where this thread stood still 
   expect(lines.slice(1)).toEqual(['last'])
 })
 
-test('of a command that cannot be started it is told what hinders it: its directory, or a system without a shell', async () => {
+test('of a command that cannot be started it is told what hinders it: its directory, or a system without a shell or /dev/null', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
   const closed = join(directory, 'closed')
@@ -110,6 +112,10 @@ test('of a command that cannot be started it is told what hinders it: its direct
   const none = (_: string, args: readonly string[], options: SpawnOptions) => real(join(directory, 'sh'), args, options)
   vi.mocked(spawn).mockImplementationOnce(none as typeof spawn)
   await expect(start('')).rejects.toThrow('could not be started: there is no /bin/sh that runs here; install one')
+  vi.mocked(requireDescriptors).mockImplementationOnce(() => {
+    readFileSync(join(directory, 'null'))
+  })
+  await expect(start('')).rejects.toThrow(/could not be started: ENOENT: .* open '.*null': commands read from it; give/)
   const isRoot = process.getuid?.() === 0
   if (isRoot) process.seteuid?.(65_534)
   try {

@@ -259,8 +259,8 @@ function obstacleTo(directory: string): string | undefined {
 }
 
 /**
- * Throws, as `spawn` would, where fewer descriptors are left than it takes: of a child that lacks the last of them Node.js leaves those of its
- * outputs open for good (lib/internal/child_process.js).
+ * Throws where there is no /dev/null, which is the input of a child, and, as `spawn` would, where fewer descriptors are left than it takes: of a child that
+ * lacks the last of them Node.js leaves those of its outputs open for good (lib/internal/child_process.js).
  */
 function requireSpawnDescriptors(): void {
   try {
@@ -268,6 +268,8 @@ function requireSpawnDescriptors(): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EMFILE' || code === 'ENFILE') throw Object.assign(new Error(`spawn /bin/sh ${code}`), { code })
+    // Of it too the system would say what it says of a command.
+    throw new Error(`${wordsOf(error)}: commands read from it; give the node a /dev that has it`)
   }
 }
 
