@@ -1,16 +1,11 @@
 /** What the commands of a run are told to have come to. */
-import { type SpawnOptions, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../test/harness/waiting.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
-import { requireDescriptors } from '../open-descriptors.ts'
 import { RunCommands } from './run-commands.ts'
-
-vi.mock('node:child_process', { spy: true })
-vi.mock('../open-descriptors.ts', { spy: true })
 
 const TIMEOUT_MS = 200
 const NONE = { on_setup: [], pre_start: [], post_start: [], pre_stop: [], post_stop: [] }
@@ -96,31 +91,4 @@ test('what a process printed that is over is read where this thread stood still 
   vi.advanceTimersToNextTimer()
   await ended
   expect(lines.slice(1)).toEqual(['last'])
-})
-
-test('of a command that cannot be started it is told what hinders it: its directory, or a system without a shell or /dev/null', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
-  onTestFinished(() => rmSync(directory, { recursive: true }))
-  const closed = join(directory, 'closed')
-  mkdirSync(closed, { mode: 0 })
-  const start = (cwd: string) => {
-    const handler = { ...NONE, on_setup: [{ cmd: 'true', cwd, timeout: 0, policy: 'STOP_ON_ERROR' } as const] }
-    const commands = new RunCommands({ handler, runId: 'r', pipelineId: 'p', directory, log: () => {} })
-    return commands.run('on_setup', new AbortController().signal)
-  }
-  const { spawn: real } = await vi.importActual<typeof import('node:child_process')>('node:child_process')
-  const none = (_: string, args: readonly string[], options: SpawnOptions) => real(join(directory, 'sh'), args, options)
-  vi.mocked(spawn).mockImplementationOnce(none as typeof spawn)
-  await expect(start('')).rejects.toThrow('could not be started: there is no /bin/sh that runs here; install one')
-  vi.mocked(requireDescriptors).mockImplementationOnce(() => {
-    readFileSync(join(directory, 'null'))
-  })
-  await expect(start('')).rejects.toThrow(/could not be started: ENOENT: .* open '.*null': commands read from it; give/)
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) process.seteuid?.(65_534)
-  try {
-    await expect(start('closed')).rejects.toThrow(`the node's user may not enter the directory ${closed}; let it`)
-  } finally {
-    if (isRoot) process.seteuid?.(0)
-  }
 })
