@@ -208,6 +208,7 @@ export class Receiving {
       return
     }
     const isFine = stream.takeRepair(
+      packet,
       view.getInt32(at + 20),
       view.getUint16(at + 2),
       view.getUint16(at + 24),

@@ -392,3 +392,28 @@ test('repairs of more pieces than a batch, that go on one carrier at once, give 
   expect(repaired).toBeGreaterThan(30)
   bench.stop()
 })
+
+test('what is recovered has the annotations of the packet that completed it', () => {
+  const end = (name: string, input: string, output: string) => ({
+    raft: {
+      streams: [{ input: `${name} in`, output: `${name} out`, stream_handle: 1, realtime_stream: { timeout: 15 } }],
+      carriers: [{ input, output, carrier_handle: 1 }],
+    },
+  })
+  const remote_address = '192.0.2.1:7'
+  const bench = drive({
+    a: end('a', 'return', 'go'),
+    b: end('b', 'come', 'return'),
+    loss: { uniform_loss: { input: 'go', output: 'lossy', loss_prob: 0.05, seed: 1 } },
+    delay: { delay_constant: { flows: [{ input: 'lossy', output: 'late' }], delay: 10 } },
+    from: { peer_writer: { input: 'late', output: 'come', remote_address } },
+  })
+  for (let n = 0; n < 1000; n++) {
+    bench.send('a in', numbered(100, n))
+    bench.advance(MS)
+  }
+  expect(bench.metrics().b?.streams_0_repaired_pieces).toBeGreaterThan(10)
+  const remotes = bench.take('b out').map(({ remote }) => remote)
+  expect(new Set(remotes)).toEqual(new Set([remote_address]))
+  bench.stop()
+})

@@ -93,10 +93,11 @@ export class StreamReceiver {
     }
     if (isProtected) {
       this.decode(packet, sequence)
+      // Before `place`, which may drop the packet that they are annotated as.
+      this.takeRecovered(packet)
     }
     const wasMissing = isAgain && known === MISSING
     if (this.place(packet, sequence) && wasMissing) this.metrics.resent_pieces.add(1)
-    if (isProtected) this.takeRecovered()
   }
 
   /** Begins another time when the present one is over. */
@@ -164,20 +165,20 @@ export class StreamReceiver {
     this.symbolBytes = (bytes <= MAX_JOINED_PACKET ? MAX_JOINED_PACKET : MAX_PAYLOAD) + SYMBOL_HEADER_BYTES
   }
 
-  /** Takes a repair over `count` pieces from `first` on; the packet stays the caller's. */
-  takeRepair(first: number, count: number, key: number, at: number, bytes: number): boolean {
+  /** Takes a repair over `count` pieces from `first` on, the `bytes` bytes at `at` of `packet`, which stays the caller's. */
+  takeRepair(packet: number, first: number, count: number, key: number, at: number, bytes: number): boolean {
     if (bytes > this.symbolBytes) this.lengthen(bytes)
     const { window, decoder } = this
     // Without a protected piece there is nothing to subtract.
     if (!decoder || !window.started) return true
     if (count > MAX_WINDOW) return false
     const result = decoder.takeRepair(first, count, key, at, bytes)
-    this.takeRecovered()
+    this.takeRecovered(packet)
     return result !== CONTRADICTED
   }
 
-  /** Puts what the last call of the decoder recovered where it was missing. */
-  private takeRecovered(): void {
+  /** Puts what the last call of the decoder recovered where it was missing, annotated as `like`, the packet that it took to recover it. */
+  private takeRecovered(like: number): void {
     const { decoder, window, context } = this
     const { packets, metrics } = context
     if (!decoder) return
@@ -194,7 +195,7 @@ export class StreamReceiver {
         metrics.malformed_packets.add(1)
         continue
       }
-      packets.arrival[packet] = context.clock.now
+      packets.annotateAs(packet, like)
       if (this.place(packet, sequence)) this.metrics.repaired_pieces.add(1)
     }
   }
