@@ -109,6 +109,24 @@ describe('packets', () => {
     expect(packets.held).toBe(0)
   })
 
+  it('are those of another run once it has ended, all of them, where that one is to have the same', () => {
+    const options = { slots: 3, mtu: 100, headroom: 128, tailroom: 64, trains: 2 }
+    const packets = new Packets(options)
+    const left = [packets.allocate(), packets.allocate()]
+    packets.train[left[0]] = 2
+    packets.trainReferences[1] = 1
+    packets.trainFree[0] = 1
+    packets.reset()
+    expect([packets.held, packets.trainFree[0], packets.trainReferences[1]]).toEqual([0, 2, 0])
+    const again = Array.from({ length: 3 }, () => packets.allocate())
+    expect(again.map((packet) => packets.train[packet])).toEqual([0, 0, 0])
+    expect(new Set([...again, packets.allocate()])).toEqual(new Set([0, 1, 2, -1]))
+    expect(packets.fits(options)).toBe(true)
+    const others = { slots: 4, mtu: 1000, headroom: 129, tailroom: 65, trains: 0 }
+    for (const [name, value] of Object.entries(others))
+      expect(packets.fits({ ...options, [name]: value }), name).toBe(false)
+  })
+
   it.each([1, 3, 4, 5, 8, 11])(
     'a batch of %i packets is added up and given back whole, whichever of them is in a train',
     (count) => {

@@ -66,6 +66,22 @@ describe.each(STARTS)('begun at %i', (start) => {
     expect(window.reach(start)).toBe(-1)
   })
 
+  test('a piece that is given up before others, or beyond them, keeps none from leaving', () => {
+    const window = new ReorderWindow()
+    window.start(start)
+    for (const n of [1, 4]) window.add(nth(n), n, 0, 0)
+    window.giveUp(nth(2))
+    expect(window.end).toBe(nth(5))
+    window.giveUp(nth(6))
+    expect(window.end).toBe(nth(7))
+    const left: number[] = []
+    for (; window.next !== window.end; ) {
+      if (window.stateOf(window.next) === HERE) left.push(window.take())
+      else window.step()
+    }
+    expect(left).toEqual([1, 4])
+  })
+
   test('gives every packet back once when it is cleared', () => {
     const window = new ReorderWindow()
     window.start(start)

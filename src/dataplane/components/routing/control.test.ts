@@ -151,6 +151,17 @@ describe('notification_injector', () => {
     bench.stop()
   })
 
+  test('a breath that is late makes no interval longer', () => {
+    const bench = drive(inject({ type: 'FLUSH', interval_ms: 10 }))
+    bench.advance(10 * MS)
+    bench.simulation.clock.advanceTo(bench.now + 13 * MS)
+    bench.advance(0)
+    expect(bench.notifications('out')).toHaveLength(2)
+    bench.advance(7 * MS)
+    expect(bench.notifications('out')).toHaveLength(3)
+    bench.stop()
+  })
+
   test('unset: packets only; a live change injects at once, and unsetting it ends it', () => {
     const bench = drive(inject())
     bench.advance(500 * MS)

@@ -62,6 +62,20 @@ test('packets of the last 16 sessions are stale; an older one is as good as new'
   bench.stop()
 })
 
+test('ids that have one half in common are two', () => {
+  const bench = drive(reader)
+  const ids = [
+    [1, 1],
+    [1, 2],
+    [2, 2],
+    [2, 1],
+  ].map(([high, low]) => Uint8Array.of(0, 0, 0, high, 0, 0, 0, low))
+  bench.send('in', ids)
+  bench.send('in', ids)
+  expect(bench.metrics().reader).toMatchObject({ sessions: 4, stale_session_packets: 3 })
+  bench.stop()
+})
+
 test('what is too short for an id is malformed, an empty payload is not', () => {
   const bench = drive(reader)
   bench.send('in', [new Uint8Array(7), new Uint8Array(0), new Uint8Array(8)])
