@@ -29,10 +29,18 @@ const CHANGES = {
   updatedNode: 'changed',
 } as const
 
+/** From a change to the drawing that shows it and all that come meanwhile, ms: one of hundreds of nodes takes a good part of that. */
+const DRAW_MS = 200
+
 async function watch(client: Client, output: Format): Promise<void> {
   const live = new LiveRegion()
   const nodes = new Map<string, Node>()
-  const draw = () => live.draw(nodesTable(nodes.values()))
+  let due: NodeJS.Timeout | undefined
+  const draw = () => {
+    clearTimeout(due)
+    due = undefined
+    live.draw(nodesTable(nodes.values()))
+  }
   const stop = interruption()
   // What was seen last grows older by itself.
   const clock = live.available && output !== 'json' ? setInterval(draw, 1_000) : undefined
@@ -48,11 +56,14 @@ async function watch(client: Client, output: Format): Promise<void> {
         if (output !== 'json' && !live.available) print(`${CHANGES[kind]} ${named(node.name)} ${node.id}`)
       }
       if (output === 'json') printDataLine(message)
-      else if (live.available) draw()
+      else if (live.available && message.initialResponse) draw()
+      else if (live.available) due ??= setTimeout(draw, DRAW_MS)
       else if (message.initialResponse) print(nodesTable(nodes.values()))
     }
   } finally {
     clearInterval(clock)
+    // What is left on the screen is what was told last.
+    if (due !== undefined) draw()
     live.keep()
   }
   if (!stop.aborted) throw new Failure('the stream of nodes ended')

@@ -469,6 +469,23 @@ describe('nodes of a hub', () => {
     lines.kill('SIGINT')
   })
 
+  it('are drawn a few times a second, however many changes come', async () => {
+    const headers = { 'content-type': 'application/json' }
+    const rename = (name: string) =>
+      fetch(`${hub.url}/v1/nodes/${hub.id}`, { method: 'PUT', headers, body: JSON.stringify({ name }) })
+    const terminal = new PseudoTerminal(['nodes', '--watch', '--url', hub.url], {})
+    await terminal.see(/hub +\w+ +yes/)
+    const begun = performance.now()
+    for (let i = 1; i <= 300; i++) await rename(`hub ${i}`)
+    await terminal.see(/hub 300 +\w+ +yes/)
+    terminal.type(KEYS.interrupt)
+    expect(await terminal.code()).toBe(0)
+    const drawings = terminal.raw.split('\x1b[0J').length - 1
+    // Five a second for changes, one because time goes by, and a few as it begins and ends.
+    expect(drawings).toBeLessThan(10 + ((performance.now() - begun) / 1000) * 6)
+    await rename('hub')
+  })
+
   it('are removed', async () => {
     expect(await at(west, 'nodes', 'remove', 'east')).toMatchObject({ code: 0, stdout: `removed east ${east.id}\n` })
     expect((await json<unknown[]>(hub, 'nodes')).length).toBe(2)
