@@ -7,7 +7,7 @@ import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
 import { profileNames } from '../node/impairment-profiles.ts'
 import { messageOf } from '../text/error-message.ts'
-import { Failure, UsageFailure } from './failure.ts'
+import { Failure, Interrupted, UsageFailure } from './failure.ts'
 import { RunningCommand } from './impair-command.ts'
 import { LinkReader } from './impair-readings.ts'
 import { hostAndPort, ImpairReport } from './impair-report.ts'
@@ -162,6 +162,7 @@ async function impair(command: string[], options: ImpairOptions): Promise<void> 
     try {
       await handle.running
     } catch (error) {
+      if (stop?.aborted) throw new Interrupted('interrupted: the link did not start', stop.reason)
       throw new Failure(`the link did not start: ${messageOf(error)}`)
     }
     const started = performance.now()

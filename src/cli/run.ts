@@ -13,7 +13,7 @@ import { Sampler } from '../telemetry/sampler.ts'
 import { messageOf } from '../text/error-message.ts'
 import { loadPipeline } from './checked-pipeline.ts'
 import { spanText } from './durations.ts'
-import { Failure } from './failure.ts'
+import { Failure, Interrupted } from './failure.ts'
 import { kpisLine, kpisTable } from './kpis-table.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
 import {
@@ -142,6 +142,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     try {
       await handle.running
     } catch (error) {
+      if (stop.aborted) throw new Interrupted('interrupted: the pipeline did not start', stop.reason)
       throw new Failure(`the pipeline did not start: ${messageOf(error)}`)
     }
     const started = performance.now()

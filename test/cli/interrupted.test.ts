@@ -1,11 +1,14 @@
-/** Ctrl-C while a node that is stuck has not answered: every command ends at the first one. */
-import type { ChildProcess } from 'node:child_process'
+/** Ctrl-C while a node that is stuck, or a name server, has not answered: every command ends at the first one. */
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
-import { type Result, start } from './cli.ts'
+import { plainEnvironment, type Result, scratch, start } from './cli.ts'
 
 const RUN = '01234567-89ab-4cde-8f01-23456789abcd'
 
@@ -56,4 +59,29 @@ test.each([
   child.kill('SIGINT')
   await until(() => child.exitCode !== null || child.signalCode !== null, 'it ends')
   expect({ code: child.exitCode, signal: child.signalCode }).toEqual(outcome)
+})
+
+const NAMESPACES = ['-n', '-m', '--propagation', 'private']
+const possible = spawnSync('unshare', [...NAMESPACES, 'ip', 'link', 'set', 'lo', 'up']).status === 0
+if (!possible) console.warn('SKIPPED: the test of Ctrl-C while a name server says nothing needs root, unshare and ip')
+
+const directory = scratch()
+afterAll(() => directory.dispose())
+const pipeline = {
+  out: { udp: { output: 'back', remote_address: 'silent.example:1' } },
+  end: { traffic_sink: { input: 'back' } },
+}
+
+test.skipIf(!possible).each([
+  ['run', [directory.file('named.json', { engine_config: { pipeline } })], 'the pipeline did not start'],
+  ['impair', ['--listen', '127.0.0.1:0', '--forward', 'silent.example:1', '--loss', '1%'], 'the link did not start'],
+])('%s, whose name server says nothing', (name, args, what) => {
+  const script = fileURLToPath(new URL('silent-name-server.mjs', import.meta.url))
+  const command = [process.execPath, script, join(packageRoot(), 'bin/penstock.js'), name, ...args]
+  const options = { env: plainEnvironment(), timeout: 50_000, encoding: 'utf8' } as const
+  expect(JSON.parse(execFileSync('unshare', [...NAMESPACES, ...command], options))).toEqual({
+    code: 130,
+    signal: null,
+    stderr: `penstock: interrupted: ${what}\n`,
+  })
 })

@@ -23,18 +23,22 @@ for (const [path, text] of Object.entries(instead)) {
 }
 rmSync(directory, { recursive: true })
 
-const names = new HostNames()
-async function resolved(host) {
+async function resolved(host, names) {
   const pipeline = { it: { udp: { output: 'a', remote_address: `${host}:1` } }, end: { traffic_sink: { input: 'a' } } }
   const { config } = checkPipelineConfig(JSON.stringify({ engine_config: { pipeline } }), components)
   return (await names.resolve(config, components, new Map())).hosts[0].address
 }
 
+// As a run would, it keeps the process for as long as it waits.
+const run = setInterval(() => {}, 1000)
+const names = new HostNames()
 const silent = new Set(['one.example', 'two.example', 'three.example'])
 for (const host of silent) {
   const over = () => silent.delete(host)
-  resolved(host).then(over, over)
+  resolved(host, names).then(over, over)
 }
-const known = await resolved('known.example').catch(({ message }) => message)
-// Nothing of what is still asked keeps it.
-process.stdout.write(JSON.stringify({ known, silent: [...silent] }), () => process.exit())
+const known = await resolved('known.example', names).catch(({ message }) => message)
+process.stdout.write(JSON.stringify({ known, silent: [...silent] }))
+// Nothing of what is still asked keeps it, however long it would be waited for.
+resolved('never.example', new HostNames(() => new Promise(() => {}), 2 ** 31 - 1))
+clearInterval(run)

@@ -159,7 +159,8 @@ export class HostNames {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       const why = `no answer within ${patience / 1000} s (see /etc/resolv.conf and the network)`
-      timer = setTimeout(() => reject(new Error(why)), patience)
+      // A run that has ended meanwhile waits no longer; one that goes on keeps the process itself.
+      timer = setTimeout(() => reject(new Error(why)), patience).unref()
     })
     try {
       return await Promise.race([answers, late])
