@@ -1,11 +1,12 @@
 /** What is told of the commands of a run on a system that lacks what they need. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { scratch } from '../cli/cli.ts'
 
 const script = fileURLToPath(new URL('hindered-commands.mjs', import.meta.url))
 const files = scratch()
+afterAll(() => files.dispose())
 
 /** The script after `setup`, a command of the shell in the same mount namespace. */
 function under(setup: string) {
