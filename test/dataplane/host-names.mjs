@@ -1,8 +1,10 @@
 /**
  * What becomes of a name that /etc/hosts has while others are asked of a name server that says nothing (namespaces of this process's own, `unshare -n -m`, in which
- * 192.0.2.1 is where nobody is); says as JSON the address, and which names have none yet. Uses the built code.
+ * 192.0.2.1 is where nobody is, and no route leads to an IPv6 address); says as JSON the address, which one it is where Node.js is told to have IPv6 addresses first, and
+ * which names have none yet. Uses the built code.
  */
 import { execFileSync } from 'node:child_process'
+import { setDefaultResultOrder } from 'node:dns'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +16,7 @@ const directory = mkdtempSync(join(tmpdir(), 'penstock-names-'))
 const instead = {
   '/etc/resolv.conf': 'nameserver 192.0.2.1\n',
   '/etc/nsswitch.conf': 'hosts: files dns\n',
-  '/etc/hosts': '192.0.2.7 known.example\n',
+  '/etc/hosts': 'fd00:99::7 known.example\n192.0.2.7 known.example\n',
 }
 for (const [path, text] of Object.entries(instead)) {
   const file = join(directory, path.slice('/etc/'.length))
@@ -38,7 +40,10 @@ for (const host of silent) {
   resolved(host, names).then(over, over)
 }
 const known = await resolved('known.example', names).catch(({ message }) => message)
-process.stdout.write(JSON.stringify({ known, silent: [...silent] }))
+const stillSilent = [...silent]
+setDefaultResultOrder('ipv6first')
+const otherwise = await resolved('known.example', names).catch(({ message }) => message)
+process.stdout.write(JSON.stringify({ known, otherwise, silent: stillSilent }))
 // Nothing of what is still asked keeps it, however long it would be waited for.
 resolved('never.example', new HostNames(() => new Promise(() => {}), 2 ** 31 - 1))
 clearInterval(run)

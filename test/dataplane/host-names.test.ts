@@ -20,6 +20,7 @@ it.skipIf(!possible)('a name gets its address while others wait for ever, which 
   const command = [...NAMESPACES, `${NOBODY} && exec "$@"`, 'sh', process.execPath, script]
   expect(JSON.parse(execFileSync('unshare', command, { timeout: 50_000, encoding: 'utf8' }))).toEqual({
     known: '192.0.2.7:1',
+    otherwise: '[fd00:99::7]:1',
     silent: ['one.example', 'two.example', 'three.example'],
   })
 })

@@ -2,7 +2,7 @@
  * The resolver of the system. Node.js asks it for two names at a time in the whole process (libuv keeps the other threads of its pool for files), and no
  * question can be called off: two names whose servers say nothing would keep everybody else's waiting. Here each has a thread of its own.
  */
-import { lookup } from 'node:dns/promises'
+import { getDefaultResultOrder, lookup } from 'node:dns/promises'
 import { Socket } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { native } from '../native/native.ts'
@@ -10,6 +10,8 @@ import type { Lookup } from './host-names.ts'
 
 /** Names that have a thread of their own at once, at most: further ones wait for those of Node.js. */
 const MAX_ASKING_THREADS = 64
+/** What Node.js does to the order of the system where it is told to (--dns-result-order), here as there. */
+const BY_FAMILY = { ipv4first: 1, ipv6first: -1, verbatim: 0 } as const
 
 let asking = 0
 
@@ -18,9 +20,10 @@ export const askSystem: Lookup = async (host) => {
   if (answer === undefined) return await lookup(host, { all: true })
   asking++
   try {
-    const found = (await json(answer)) as Awaited<ReturnType<Lookup>> | string
-    if (typeof found !== 'string') return found
-    throw Object.assign(new Error(`getaddrinfo ${found} ${host}`), { code: found })
+    const found = (await json(answer)) as { address: string; family: number }[] | string
+    if (typeof found === 'string') throw Object.assign(new Error(`getaddrinfo ${found} ${host}`), { code: found })
+    const way = BY_FAMILY[getDefaultResultOrder()]
+    return found.sort((a, b) => way * (a.family - b.family))
   } finally {
     asking--
   }
