@@ -217,6 +217,19 @@ describe('a realtime stream', () => {
     }
     bonded.bench.stop()
   })
+
+  test.each(['ON_TIMEOUT', 'ON_ORDERED'])(
+    'with %s counts as lost what comes when its time is over, before its turn',
+    (delivery_policy) => {
+      const bonded = new Bonded([{ realtime_stream: { timeout: 20, delivery_policy } }], [{ delay: 5 }])
+      flow(bonded, 50, 10 * MS, 100)
+      bonded.delay('ab0', 40)
+      flow(bonded, 100, 10 * MS, 500)
+      expect(bonded.bench.take('b out 0')).toHaveLength(50)
+      expect(bonded.metrics('b')).toMatchObject({ streams_0_received_pieces: 50, streams_0_lost_pieces: 100 })
+      bonded.bench.stop()
+    },
+  )
 })
 
 describe('a transit stream', () => {

@@ -138,11 +138,14 @@ export class StreamReceiver {
   /** Goes on beyond `window.next`, which is not here: what is missing is given up. */
   private pass(): void {
     const { window } = this
-    if (window.stateOf(window.next) === MISSING) {
-      window.giveUp(window.next)
-      this.metrics.lost_pieces.add(1)
-    }
+    if (window.stateOf(window.next) === MISSING) this.giveUp(window.next)
     window.step()
+  }
+
+  /** Waits no longer for a piece that is missing. */
+  private giveUp(sequence: number): void {
+    this.window.giveUp(sequence)
+    this.metrics.lost_pieces.add(1)
   }
 
   /** Tells the decoder of a piece. */
@@ -218,7 +221,7 @@ export class StreamReceiver {
         this.late.push(packet, 0)
         return true
       }
-      if (ahead(sequence, window.next) >= 0 && window.stateOf(sequence) === MISSING) window.giveUp(sequence)
+      if (ahead(sequence, window.next) >= 0 && window.stateOf(sequence) === MISSING) this.giveUp(sequence)
       this.decoder?.keep()
       packets.release(packet)
       metrics.late_packets.add(1)
