@@ -272,4 +272,12 @@ describe('ProbeFlow', () => {
     expect(flow.take(base + 1)).toBe('LATE')
     expect(flow.lost).toBe(10 * FLOW_WINDOW - 3)
   })
+
+  test('of a window of which all came nothing is remembered after a jump over it', () => {
+    const flow = new ProbeFlow()
+    for (let sequence = 0; sequence < FLOW_WINDOW; sequence++) flow.take(sequence)
+    expect(flow.take(3 * FLOW_WINDOW)).toBe('IN_ORDER')
+    expect([flow.take(3 * FLOW_WINDOW - 1), flow.take(3 * FLOW_WINDOW - 1)]).toEqual(['LATE', 'DUPLICATE'])
+    expect(flow).toMatchObject({ lost: 2 * FLOW_WINDOW - 1, duplicate: 1 })
+  })
 })
