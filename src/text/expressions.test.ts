@@ -59,6 +59,16 @@ describe('metrics', () => {
     expect(parseExpression(String.raw`{a\}b\\/c}`)).toEqual(metric('a}b\\', 'c'))
   })
 
+  test('their names and texts may have any character', () => {
+    expect(parseExpression('{a\u00a0\\}\u2192/b}')).toEqual(metric('a\u00a0}\u2192', 'b'))
+    for (const text of ['\u201cup\u201d \u2192', "it's \u2264", '']) {
+      expect(parseExpression(JSON.stringify(text))).toEqual(constant(text))
+      expect(parseExpression(`'${text.replace("'", "\\'")}'`)).toEqual(constant(text))
+    }
+    expect(() => parseExpression('"\u00d7')).toThrow(/Unclosed quote/)
+    expect(() => parseExpression('{\u00d7/a')).toThrow(/has no \}/)
+  })
+
   test('what looks like one within a text is text', () => {
     expect(parseExpression('"{a/b}"')).toEqual(constant('{a/b}'))
     expect(parseExpression(`true ? "}" : '{'`)).toEqual({
@@ -122,6 +132,14 @@ test.each([
   ['a?.b', /not part of the language/],
   ['{a/b}.c', /character 7/],
   ['this', /"this"/],
+  // What comes along where an expression is copied from a page.
+  ['a\u00a0- b', /^"\u00a0", U\+00A0, is neither letter, digit nor operator \(character 2\)$/],
+  ['a \u2212 b', /U\+2212, .*\(character 3\)/],
+  ['5\u00d78', /U\+00D7, .*\(character 2\)/],
+  ['a == \u201cup\u201d', /U\+201C, .*\(character 6\)/],
+  ['\u200brate({a/b})', /U\+200B, .*\(character 1\)/],
+  ['"\\"\u00d7" == a \u2264 2', /U\+2264, .*\(character 12\)/],
+  ['a \u{1f600} b', /U\+1F600, .*\(character 3\)/],
   ['new Date()', /one expression/],
   ['() => 1', /Unexpected|Expected|one expression|not part/],
 ])('%s is refused', (text, why) => {
@@ -202,6 +220,10 @@ test('which names variables can have', () => {
     'loss',
     '_a1',
     'größe',
+    'µ',
+    '損失',
+    'हानि',
+    '𝒳2',
     '__proto__',
     '$x',
     'rate',
@@ -213,6 +235,21 @@ test('which names variables can have', () => {
     '',
     ' a',
     '{a/b}',
+    'a\u00a0',
+    '\ufeffa',
+    'a→b',
+    '€',
   ]
-  expect(names.filter(isVariableName)).toEqual(['loss', '_a1', 'größe', '__proto__', '$x', 'rate'])
+  expect(names.filter(isVariableName)).toEqual([
+    'loss',
+    '_a1',
+    'größe',
+    'µ',
+    '損失',
+    'हानि',
+    '𝒳2',
+    '__proto__',
+    '$x',
+    'rate',
+  ])
 })

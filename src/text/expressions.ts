@@ -80,6 +80,21 @@ function deepen(level: keyof typeof depth): void {
   }
 }
 
+/** A text or a metric as it stands in an expression, or a character that stands beside them and is in no name. */
+const FOREIGN =
+  /"(?:\\.|[^"\\])*(?:"|$)|'(?:\\.|[^'\\])*(?:'|$)|\{(?:\\.|[^}\\])*(?:\}|$)|([^\p{ASCII}\p{ID_Continue}])/gsu
+
+/** To the parser all beyond ASCII is a letter: with a space or minus sign that was copied from a page, names would not be those that are seen. */
+function refuseForeign(text: string): void {
+  for (const { 1: character, index } of text.matchAll(FOREIGN)) {
+    if (character === undefined) continue
+    const code = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')
+    throw new ExpressionError(
+      `${JSON.stringify(character)}, U+${code}, is neither letter, digit nor operator${place(index)}`,
+    )
+  }
+}
+
 const isDigit = (code: number): boolean => code >= ZERO && code <= NINE
 
 jsep.plugins.register({
@@ -130,6 +145,7 @@ export function parseExpression(text: string): Expression {
     throw new ExpressionError(`has ${text.length} characters, more than the ${MAX_EXPRESSION_LENGTH} that are taken`)
   }
   if (text.trim() === '') throw new ExpressionError('is empty')
+  refuseForeign(text)
   depth.terms = 0
   depth.expressions = 0
   try {
