@@ -9,7 +9,7 @@ import { interruption } from './options.ts'
 import { RequestSocket } from './request-socket.ts'
 import { LiveRegion, named, paint, table } from './terminal.ts'
 
-/** How often the list is compared with the hub's: requests that go away are not told by the stream, ms. */
+/** How often the list is compared with the hub's: requests that go away, or come to be answered anew, are not told by the stream, ms. */
 const COMPARE_MS = 1_000
 /** A request that came under the cursor by itself is not answered by a key pressed sooner, ms: it was meant for another. */
 const SETTLE_MS = 500
@@ -21,6 +21,9 @@ export class RequestList {
   #chosen: string | undefined
   /** When the cursor came where it is; -Infinity when a key brought it there. */
   #chosenAt = Number.NEGATIVE_INFINITY
+  /** Those answered here, each with how many answers had come to nothing before. */
+  readonly #answered = new Map<string, number>()
+  #lostAnswers = 0
   readonly #notes: string[] = []
 
   get chosen(): AuthenticationByRequestRequest | undefined {
@@ -50,6 +53,39 @@ export class RequestList {
     const [gone] = this.#requests.splice(at, 1)
     if (this.#chosen === requestId) this.#choose((this.#requests[at] ?? this.#requests[at - 1])?.requestId, now)
     return gone
+  }
+
+  /** Takes away a request that is being answered. */
+  answer(requestId: string, now: number): void {
+    this.remove(requestId, now)
+    this.#answered.set(requestId, this.#lostAnswers)
+  }
+
+  /** An answer came to nothing; which one is not told. */
+  answerLost(): void {
+    this.#lostAnswers++
+  }
+
+  /**
+   * What to do with the requests that wait on the hub, asked for from now on: what was here before and waits no more goes; what waits is here, of what was
+   * answered here only once an answer has come to nothing since. While an answer is being stored its request does not wait.
+   */
+  comparison(): (pending: readonly AuthenticationByRequestRequest[], now: number) => void {
+    const known = this.ids
+    const lostAnswers = this.#lostAnswers
+    return (pending, now) => {
+      const waiting = new Set(pending.map(({ requestId }) => requestId))
+      for (const requestId of known) {
+        const gone = waiting.has(requestId) ? undefined : this.remove(requestId, now)
+        if (gone !== undefined) this.note(`${nameOf(gone)} waits no more: answered elsewhere, withdrawn or timed out`)
+      }
+      for (const request of pending) {
+        const before = this.#answered.get(request.requestId)
+        if (before !== undefined && before >= lostAnswers) continue
+        this.add(request, now)
+        if (this.#answered.delete(request.requestId)) this.note(`${nameOf(request)} still waits for an answer`)
+      }
+    }
   }
 
   /** Moves the cursor by `step` rows. */
@@ -170,7 +206,7 @@ function press(key: Key, list: RequestList, socket: RequestSocket): void {
     if (request === undefined) return
     const accept = key.name !== 'r'
     socket.answer(request.requestId, accept)
-    list.remove(request.requestId, now)
+    list.answer(request.requestId, now)
     list.note(`${accept ? paint('approved', 'green') : paint('rejected', 'yellow')} ${nameOf(request)}`)
   }
 }
@@ -179,26 +215,22 @@ async function follow(socket: RequestSocket, list: RequestList, draw: () => void
   for (;;) {
     const frame = await socket.next()
     if ('request' in frame) list.add(frame.request, performance.now())
-    else list.note(paint(named(frame.failure.message), 'red'))
+    else {
+      list.answerLost()
+      list.note(paint(named(frame.failure.message), 'red'))
+    }
     draw()
   }
 }
 
-/** Takes away what does not wait any more on the hub: answered by another operator, withdrawn, timed out. */
+/** Brings the list in line with the hub: others answer too, nodes withdraw, requests time out, and an answer may come to nothing. */
 async function compare(client: Client, list: RequestList): Promise<void> {
-  const known = list.ids
-  let pending: AuthenticationByRequestRequest[]
+  const take = list.comparison()
   try {
-    pending = (await client.getPendingAuthenticationRequests()).requests
+    take((await client.getPendingAuthenticationRequests()).requests, performance.now())
   } catch (error) {
     // The stream tells when the node is gone for good.
     if (error instanceof Failure || error instanceof PenstockError) return
     throw new Failure(messageOf(error))
-  }
-  const waiting = new Set(pending.map(({ requestId }) => requestId))
-  for (const requestId of known) {
-    if (waiting.has(requestId)) continue
-    const gone = list.remove(requestId, performance.now())
-    if (gone !== undefined) list.note(`${nameOf(gone)} waits no more: answered elsewhere, withdrawn or timed out`)
   }
 }

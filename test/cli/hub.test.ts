@@ -1,6 +1,7 @@
 /** The commands around a hub, as an operator types them: joining, approving, listing, changing, leaving, tokens. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { renameSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { createServer as createTlsServer } from 'node:tls'
@@ -318,6 +319,14 @@ describe('answering', () => {
     await terminal.see(new RegExp(`2 nodes ask to join[\\s\\S]*❯ +\\d+ +east[\\s\\S]* +\\d+ +west +${west.id}`))
     terminal.type(KEYS.down)
     await terminal.see(/❯ +\d+ +west/)
+    terminal.type(KEYS.up)
+    await terminal.see(/❯ +\d+ +east/)
+    const store = `${directory.path}/hub/penstock.lmdb`
+    renameSync(store, `${store}.away`)
+    terminal.type(KEYS.enter)
+    await terminal.see(/1 node asks[\s\S]*did not take the change/)
+    renameSync(`${store}.away`, store)
+    await terminal.see(/2 nodes ask[\s\S]*❯ +\d+ +west[\s\S]*east \w+ still waits for an answer/)
     terminal.type(KEYS.up)
     await terminal.see(/❯ +\d+ +east/)
     terminal.type('r')

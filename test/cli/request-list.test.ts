@@ -47,6 +47,38 @@ test('a key meant for a request that has just gone does not answer the next one'
   expect(list.answerable(9_000)).toBeUndefined()
 })
 
+test('what was answered and waits still is back, once an answer has come to nothing since', () => {
+  const list = new RequestList()
+  for (const id of ['1', '2', '3']) list.add(request(id), 0)
+  const compare = (ids: string[], meanwhile = () => {}) => {
+    const take = list.comparison()
+    meanwhile()
+    take(
+      ids.map((id) => request(id)),
+      9,
+    )
+    return list.ids
+  }
+  list.answer('1', 1)
+  list.answer('2', 1)
+  // Not taken by the hub yet, or being written there.
+  expect(compare(['1', '2', '3'])).toEqual(['3'])
+  expect(compare(['3'])).toEqual(['3'])
+  // The hub may have been asked before it came to nothing.
+  expect(compare(['1', '3'], () => list.answerLost())).toEqual(['3'])
+  expect(compare(['1', '3'])).toEqual(['1', '3'])
+  expect(list.text('http://x')).toMatch(/\nnode-1 id-1 still waits for an answer$/)
+  list.answer('1', 10)
+  expect(compare(['1', '3'])).toEqual(['3'])
+  list.answerLost()
+  expect(compare(['3'])).toEqual(['3'])
+  expect(compare(['1', '3'])).toEqual(['1', '3'])
+  expect(compare(['3'])).toEqual(['3'])
+  // Whose answer by another operator came to nothing.
+  expect(compare([])).toEqual([])
+  expect(compare(['3'])).toEqual(['3'])
+})
+
 test('the title counts nodes, and requests where those are more', () => {
   const list = new RequestList()
   const title = () => stripVTControlCharacters(list.text('http://x').split('\n')[0] ?? '')
