@@ -5,6 +5,7 @@ import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type KpiConfig, shapeOf } from '../dataplane/engine/kpis.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import { suggestion } from '../text/names.ts'
+import { tokensOf } from '../text/pointer.ts'
 import { isTime, timeText } from './durations.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import type { SimulationResult } from './simulate-run.ts'
@@ -131,6 +132,14 @@ export function withKpis(config: unknown, wanted: readonly string[]): unknown {
   if (added.length === 0) return config
   const { kpis, ...rest } = config as { kpis?: { metrics?: unknown[] } }
   return { ...rest, kpis: { ...kpis, metrics: [...(kpis?.metrics ?? []), ...added] } }
+}
+
+/** The `--kpi` that the place is within which `pointer` leads to, in what `withKpis` made of `config`. */
+export function kpiAt(pointer: string, config: unknown, wanted: readonly string[]): string | undefined {
+  const [kpis, metrics, index] = tokensOf(pointer)
+  if (kpis !== 'kpis' || metrics !== 'metrics') return undefined
+  const own = (config as { kpis?: { metrics?: unknown[] } }).kpis?.metrics?.length ?? 0
+  return wanted.filter((given) => readKpi(given).expression !== undefined)[Number(index) - own]
 }
 
 /**

@@ -5,7 +5,7 @@ import { pointerOf } from '../text/pointer.ts'
 import { checkPipeline } from './checked-pipeline.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { nameOf, type Source } from './problems.ts'
-import { figuresOf, type Wanted, withKpis } from './sweep-figures.ts'
+import { figuresOf, kpiAt, type Wanted, withKpis } from './sweep-figures.ts'
 import type { Sweep } from './sweep-report.ts'
 import {
   assignmentsOf,
@@ -57,7 +57,8 @@ function complaint({ pointer, message }: Problem, settings: readonly Setting[], 
 
 /** Reads what is to be run; one failure tells all combinations that are no valid configurations. */
 export function planSweep(source: Source, { set, wanted, repeat, seed }: SweepOptions): SweepPlan {
-  const json: unknown = withKpis(JSON.parse(source.text), wanted.kpis)
+  const own: unknown = JSON.parse(source.text)
+  const json = withKpis(own, wanted.kpis)
   const settings = readSettings(set, json)
   const count = settings.reduce((product, { values }) => product * values.length, repeat)
   if (count > MAX_RUNS) throw new UsageFailure(`these are ${count} runs, more than ${MAX_RUNS}: take fewer values`)
@@ -68,7 +69,10 @@ export function planSweep(source: Source, { set, wanted, repeat, seed }: SweepOp
   const combinations = combinationsOf(settings).flatMap((values) => {
     const text = JSON.stringify(withValues(json, settings, values))
     const { config, problems } = checkPipeline({ file: source.file, text })
-    for (const problem of problems) complaints.add(complaint(problem, settings, values))
+    for (const problem of problems) {
+      const kpi = kpiAt(problem.pointer, own, wanted.kpis)
+      complaints.add(kpi === undefined ? complaint(problem, settings, values) : `--kpi '${kpi}': ${problem.message}`)
+    }
     return config === null ? [] : [{ values, config }]
   })
   if (complaints.size > 0) {

@@ -261,7 +261,12 @@ describe('what is wrong', () => {
     [['--metric', 'sink.los'], 1, 'there is no such metric. Did you mean "loss"?'],
     [['--metric', 'input_packets'], 2, 'several components have it; say which: encoder.input_packets, bad.loss.input'],
     [['--kpi', 'missin'], 1, 'no KPI with this id. Did you mean "missing"?'],
-    [['--kpi', 'x={sink/los}'], 1, 'Did you mean'],
+    [
+      ['--kpi', 'missing', '--kpi', 'x={sink/los}', '--set', 'loss=0.1,0.2'],
+      1,
+      `${file}: nothing was run\n--kpi 'x={sink/los}': "sink" has no metric "los". Did you mean "loss"?\n`,
+    ],
+    [['--kpi', 'x=1', '--kpi', 'state=2'], 1, `nothing was run\n--kpi 'state=2': `],
     [['--kpi', 'x='], 2, "--kpi 'x=': the expression is empty: write --kpi 'x={sink/loss} * 100'"],
     [['--kpi', '=1'], 2, "--kpi '=1': the id is empty: give one, or write --kpi 'missing={sink/loss} * 100'"],
     [['--kpi', ''], 2, "--kpi '': the id is empty"],
