@@ -134,6 +134,33 @@ test('three NATS servers as a cluster: three replicas; a connection that breaks 
   )
 })
 
+test('connections that break as soon as they stand are opened ever later, until one has lasted', async () => {
+  const nats = await start(Nats.alone())
+  const proxy = await NatsProxy.before(nats.addresses[0] as string)
+  closing.push(() => proxy.close())
+  const waits: number[] = []
+  let hasLasted = () => {}
+  const engine = await open([proxy.address], {
+    timers: {
+      setTimeout: (callback, milliseconds) => {
+        waits.push(milliseconds)
+        if (milliseconds === 2_000) hasLasted = callback
+        return systemClock.setTimeout(callback, milliseconds)
+      },
+      clearTimeout: (timer) => systemClock.clearTimeout(timer),
+    },
+  })
+  let connections = 0
+  engine.follow((session) => {
+    if (session === undefined) return
+    if (++connections === 3) hasLasted()
+    if (connections < 4) setImmediate(() => proxy.break())
+  })
+  proxy.break()
+  await until(() => connections === 4)
+  expect(waits.filter((wait) => wait < 2_000)).toEqual([100, 200, 400, 100])
+})
+
 test('wrong credentials', async () => {
   const nats = await start(
     Nats.alone(

@@ -6,7 +6,7 @@ import { answering } from './answering.ts'
 import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS, saferVersion } from './buckets.ts'
 import type { HubKey } from './entries.ts'
 
-/** Between attempts to connect, milliseconds. */
+/** Between attempts to connect, milliseconds; a connection that stands for the latter lasts. */
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 /** A NATS server that answers no ping is given up after two of these, milliseconds. */
@@ -51,6 +51,10 @@ export class Engine {
   /** The buckets as they were opened last. */
   #known: Buckets | undefined
   #retry: unknown
+  /** Before the next attempt to connect; grows while none makes a connection that lasts. */
+  #retryMs = MIN_RETRY_MS
+  /** Takes the connection for one that lasts. */
+  #lasting: unknown
   /** Why there is no connection, where that is known. */
   #failure: unknown
   /** The connection that waits for the answer to a ping. */
@@ -134,6 +138,7 @@ export class Engine {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#options.timers.clearTimeout(this.#retry)
+    this.#options.timers.clearTimeout(this.#lasting)
     await this.#connection?.close()
   }
 
@@ -155,6 +160,9 @@ export class Engine {
       return error ?? undefined
     })
     this.#failure = undefined
+    this.#lasting = this.#options.timers.setTimeout(() => {
+      this.#retryMs = MIN_RETRY_MS
+    }, MAX_RETRY_MS)
     this.#connection = connection
     this.#known = buckets
     this.#session = { ...buckets, closed }
@@ -203,19 +211,22 @@ export class Engine {
   #lost(connection: NatsConnection, error: unknown): void {
     this.#connection = undefined
     this.#session = undefined
+    this.#options.timers.clearTimeout(this.#lasting)
     if (this.#isClosed) return
     this.#options.onFact?.({ kind: 'lost', server: connection.getServer(), error })
     for (const listener of this.#listeners) listener(undefined)
-    this.#tryAgain(MIN_RETRY_MS)
+    this.#tryAgain()
   }
 
-  #tryAgain(wait: number): void {
+  #tryAgain(): void {
+    const wait = this.#retryMs
+    this.#retryMs = Math.min(2 * wait, MAX_RETRY_MS)
     this.#retry = this.#options.timers.setTimeout(() => {
       this.#connect().catch((error: unknown) => {
         if (this.#isClosed) return
         this.#failure = error
         this.#options.onFact?.({ kind: 'failed', error })
-        this.#tryAgain(Math.min(2 * wait, MAX_RETRY_MS))
+        this.#tryAgain()
       })
     }, wait)
   }
