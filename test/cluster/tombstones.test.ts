@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
 import { Engine } from '../../src/hub/cluster/engine.ts'
 import { newIdentity } from '../../src/link/identity.ts'
-import { Nats } from '../harness/nats.ts'
+import { Nats, NatsProxy } from '../harness/nats.ts'
 import { clusterServer, type HubServerRig, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
 
@@ -69,6 +69,28 @@ test('a removed node is forgotten after a day, with its presence; a member that 
   expect(a.listed(offline.node.nodeId)?.lastSeen).toEqual(seen)
   // A node that comes again is as any other.
   expect(await a.admit(removed.node)).toMatchObject({ isNew: true })
+})
+
+test('what a server has known before its connection broke is forgotten after a day, too', async () => {
+  const proxy = await NatsProxy.before(nats.addresses[0] as string)
+  closing.push(() => proxy.close())
+  let connections = 0
+  const a = await clusterServer({
+    name: 'a',
+    servers: [proxy.address],
+    engineTime: (seen) => seen + later,
+    onFact: ({ kind }) => {
+      if (kind === 'connected') connections++
+    },
+  })
+  closing.push(() => a.close())
+  const { node } = await a.join()
+  const key = `node.${node.nodeId}`
+  await a.registry.remove(node.nodeId)
+  proxy.break()
+  await until(() => connections === 2)
+  later = DAY + 120_000
+  await until(async () => !(await has('members', key)) && !(await has('presence', key)))
 })
 
 test('the end of a server is forgotten too', async () => {

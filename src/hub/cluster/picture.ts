@@ -6,7 +6,9 @@ import { NO_ENTRY, type Versioned } from './changes.ts'
 import {
   decodeNodeEntry,
   decodePresence,
+  type EngineTime,
   type MemberEntry,
+  type NodeEntry,
   type PresenceEntry,
   type Revision,
   writtenTime,
@@ -138,6 +140,16 @@ export class Picture {
     return nodeId
   }
 
+  /** Keys that say that a node is no member and does not ask to be one, or is not connected. */
+  *ends(): Iterable<{ bucket: 'members' | 'presence'; key: string; revision: Revision; at: EngineTime }> {
+    for (const [nodeId, { entry, revision, at }] of this.#members) {
+      if (isNobody(entry)) yield { bucket: 'members', key: nodeKey(nodeId), revision, at }
+    }
+    for (const [nodeId, { entry, revision, at }] of this.#presence) {
+      if (entry === undefined) yield { bucket: 'presence', key: nodeKey(nodeId), revision, at }
+    }
+  }
+
   /** A tombstone of this revision is purged. */
   forget(bucket: 'members' | 'presence', key: string, revision: Revision): void {
     const known: Map<string, { readonly revision: Revision }> = bucket === 'members' ? this.#members : this.#presence
@@ -223,6 +235,9 @@ export class Picture {
     return nodeView(nodeId, member.record, isOnline, isOnline ? this.#options.hubTime() : lastSeen)
   }
 }
+
+/** Whether an entry is that of no member, and of nobody who asks to be one. */
+export const isNobody = ({ member, requests }: NodeEntry): boolean => member === undefined && requests.length === 0
 
 function differences(old: Shown | undefined, now: Shown | undefined): NodeEvent['type'][] {
   if (old !== undefined && now !== undefined && old.member.joined !== now.member.joined) {

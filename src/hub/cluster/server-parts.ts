@@ -333,6 +333,7 @@ export class ServerParts {
     this.directory.touchChanged()
     this.links.settleAll()
     this.requests.refreshAll()
+    this.#tombstones.noteKnown()
     this.ownNode.noteAgain()
     void this.#upkeep.tick()
     this.#timesWhole++

@@ -2,7 +2,7 @@
 import type { Engine } from './engine.ts'
 import type { EngineTime, Revision } from './entries.ts'
 import { inTurns } from './in-turns.ts'
-import { nodeOfKey, type Picture } from './picture.ts'
+import { isNobody, nodeOfKey, type Picture } from './picture.ts'
 import { ToldOnce } from './told-once.ts'
 import type { WatchedKey } from './watch.ts'
 
@@ -57,6 +57,13 @@ export class Tombstones {
     this.#lookedAt = 0
   }
 
+  /** Everything has been read, of which `note` has not heard what was known already. */
+  noteKnown(): void {
+    for (const { bucket, ...end } of this.#options.picture.ends()) {
+      this.#found.set(`${bucket} ${end.key}`, { bucket, ...end })
+    }
+  }
+
   /** To be called now and then; resolves once those that were due are purged, where this server does that. */
   async look(): Promise<void> {
     const { engine, isFirst, engineTime } = this.#options
@@ -86,8 +93,7 @@ export class Tombstones {
   #isNobody(key: string): boolean {
     const nodeId = nodeOfKey(key)
     if (nodeId === undefined) return false
-    const { member, requests } = this.#options.picture.versioned(nodeId).entry
-    return member === undefined && requests.length === 0
+    return isNobody(this.#options.picture.versioned(nodeId).entry)
   }
 
   /** The end of a member's last connection says when it was seen last. */
