@@ -131,3 +131,13 @@ test('again where something else stands that it said before, but not over what a
   await links.catchUp()
   expect(attempts).toHaveLength(2)
 })
+
+test('where its node is, is written again once NATS has lost that, over what is left of before', async () => {
+  const { links, seen } = await saying('after')
+  const own = seen.entry?.session
+  seen.entry = { life: 'own', session: 'before', joined: 1 }
+  seen.revision = 1
+  links.settle('n')
+  await links.catchUp()
+  expect(seen.entry.session).toBe(own)
+})

@@ -161,7 +161,9 @@ export class Links {
     } else if (member.joined !== link.joined) {
       // What was between may never be told.
       link.session.close('SHUTDOWN', 'the node was removed and let in anew: it has to connect again')
-    } else if (entry === undefined || !stands(entry.life) || isUnsaid(member, link)) this.#behind.add(nodeId)
+    } else if (entry === undefined || !stands(entry.life) || isUnsaid(member, link) || isLost(link, entry, revision)) {
+      this.#behind.add(nodeId)
+    }
   }
 
   /** Another server has taken a node off the hub, which this one may not see yet. */
@@ -209,9 +211,12 @@ export class Links {
     const { member } = picture.versioned(nodeId).entry
     const seen = picture.presence(nodeId)
     const isFree = (found: PresenceEntry | undefined) =>
-      found === undefined || isOwn(found.life) || found.session === id || !stands(found.life)
+      found === undefined ||
+      found.session === id ||
+      (isOwn(found.life) && !this.#claimed.has(found.session)) ||
+      !stands(found.life)
     if (member?.joined !== link.joined || !isFree(seen.entry)) return
-    if (seen.entry?.life !== life()) {
+    if (seen.entry?.life !== life() || isLost(link, seen.entry, seen.revision)) {
       const noted = await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
       if (noted === undefined) return
       link.noted = noted
@@ -260,6 +265,11 @@ export class ClaimOvertaken extends ServiceError {
 /** Whether a presence, as of `revision`, is that of a link newer than this one, and not of one that this server has yet to see the end of. */
 function isNewer({ id, noted }: Link, entry: PresenceEntry | undefined, revision: Revision): entry is PresenceEntry {
   return entry !== undefined && entry.session !== id && revision >= noted
+}
+
+/** Whether a presence is of before this link was noted: this server has yet to see that, or NATS has lost it. */
+function isLost({ id, noted }: Link, { session }: PresenceEntry, revision: Revision): boolean {
+  return session !== id && revision < noted
 }
 
 /** Whether what the node of a link has said last is not what stands of it. */

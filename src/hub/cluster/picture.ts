@@ -59,6 +59,8 @@ export class Picture {
   /** Entries that the reading under way has told, older than those that are known: of a replica that has yet to catch up, or all that is left. */
   readonly #older = new Map<string, Versioned>()
   readonly #presence = new Map<string, VersionedPresence>()
+  /** As `#older`: NATS may lose the end of what it has in memory, too. */
+  readonly #olderPresence = new Map<string, VersionedPresence>()
   readonly #shown = new Map<string, Shown>()
   /** Nodes that have changed while the picture is not whole. */
   #changed: Set<string> | undefined = new Set()
@@ -135,8 +137,16 @@ export class Picture {
   /** A key of the bucket of presence. Throws when its value is none. */
   takePresence({ key, revision, value, at }: WatchedKey): string | undefined {
     const nodeId = nodeOfKey(key)
-    if (nodeId === undefined || revision <= this.presence(nodeId).revision) return undefined
-    this.#presence.set(nodeId, { entry: value === undefined ? undefined : decodePresence(value), revision, at })
+    if (nodeId === undefined) return undefined
+    const known = this.presence(nodeId)
+    this.#olderPresence.delete(nodeId)
+    if (revision === known.revision && at === known.at) return undefined
+    const told = { entry: value === undefined ? undefined : decodePresence(value), revision, at }
+    if (revision <= known.revision) {
+      this.#olderPresence.set(nodeId, told)
+      return undefined
+    }
+    this.#presence.set(nodeId, told)
     return nodeId
   }
 
@@ -161,6 +171,7 @@ export class Picture {
   beginReading(): void {
     this.#changed ??= new Set()
     this.#older.clear()
+    this.#olderPresence.clear()
   }
 
   /** The bucket of presence is a new one: what was in the old one counts for nothing. */
@@ -177,7 +188,12 @@ export class Picture {
       this.#members.set(nodeId, left)
       changed.add(nodeId)
     }
+    for (const [nodeId, left] of this.#olderPresence) {
+      this.#presence.set(nodeId, left)
+      changed.add(nodeId)
+    }
     this.#older.clear()
+    this.#olderPresence.clear()
     for (const [read, known] of [
       [members, this.#members],
       [presence, this.#presence],
