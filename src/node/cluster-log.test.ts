@@ -61,6 +61,23 @@ test('attempts that fail: one line a minute for a cause, another cause and a new
   expect(taken()).toEqual([line('no route')])
 })
 
+test('attempts that are not permitted: one line a minute for a permission, whatever the inbox or consumer of each is called', () => {
+  const { facts, taken } = logging()
+  const refused = (operation: 'publish' | 'subscription', subject: string) => {
+    const cause = new errors.PermissionViolationError(subject, operation, subject)
+    facts.tell({ kind: 'failed', error: new errors.RequestError(subject, { cause }) })
+  }
+  const line = (subject: string) => `warn the state of the hub cannot be reached {"error":"${subject}"}`
+  refused('subscription', '_INBOX.one.*')
+  refused('subscription', '_INBOX.two.*')
+  refused('publish', '$JS.API.CONSUMER.CREATE.KV.one')
+  refused('publish', '$JS.API.CONSUMER.CREATE.KV.two')
+  refused('publish', '$KV.penstock_tests_members.hub')
+  expect(taken()).toEqual(
+    ['_INBOX.one.*', '$JS.API.CONSUMER.CREATE.KV.one', '$KV.penstock_tests_members.hub'].map(line),
+  )
+})
+
 test('what NATS did not do is a warning with its cause, a missing permission or a fault of this server an error', () => {
   const { facts, taken } = logging()
   facts.error('the state could not be read; it is tried again', new errors.TimeoutError())

@@ -5,6 +5,7 @@ import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { NotConnected } from '../hub/cluster/changes.ts'
 import type { ClusterFact } from '../hub/cluster/cluster-registry.ts'
+import { notPermitted, reasonOf } from '../hub/cluster/not-permitted.ts'
 import { messageOf } from '../text/error-message.ts'
 import type { FactLog } from './facts.ts'
 
@@ -25,8 +26,8 @@ const OF_NATS = [
 export class ClusterLog {
   readonly #log: FactLog
   readonly #clock: Pick<Clock, 'now'>
-  /** The cause that was told last, and when. */
-  #told: { readonly cause: string; readonly at: number } | undefined
+  /** The reason that was told last, and when. */
+  #told: { readonly reason: string; readonly at: number } | undefined
 
   constructor(log: FactLog, clock: Pick<Clock, 'now'>) {
     this.#log = log
@@ -54,7 +55,7 @@ export class ClusterLog {
         break
       }
       case 'failed':
-        this.#failed(messageOf(fact.error))
+        this.#failed(fact.error)
         break
       case 'lease held':
         this.#log.info({ life: fact.life }, 'this server holds its lease: it is one of the hub')
@@ -83,7 +84,7 @@ export class ClusterLog {
   /** Something could not be done in NATS; `message` says what. */
   error(message: string, error: unknown): void {
     const causes = causesOf(error)
-    const violation = causes.find((cause) => cause instanceof errors.PermissionViolationError)
+    const violation = notPermitted(error)
     if (violation !== undefined) {
       const missing =
         "this server's account lacks a permission on the NATS servers (docs/cluster-internals.md has the list)"
@@ -97,11 +98,12 @@ export class ClusterLog {
     else this.#log.warn({ error: messageOf(known) }, message)
   }
 
-  #failed(cause: string): void {
+  #failed(error: unknown): void {
     const at = this.#clock.now()
-    if (this.#told?.cause === cause && at - this.#told.at < FAILURE_LINE_MS) return
-    this.#told = { cause, at }
-    this.#log.warn({ error: cause }, 'the state of the hub cannot be reached; it is tried again')
+    const reason = reasonOf(error)
+    if (this.#told?.reason === reason && at - this.#told.at < FAILURE_LINE_MS) return
+    this.#told = { reason, at }
+    this.#log.warn({ error: messageOf(error) }, 'the state of the hub cannot be reached; it is tried again')
   }
 }
 

@@ -15,6 +15,8 @@ const refused = (code: number) =>
 const underWay = refused(JetStreamApiCodes.StreamWrongLastSequenceUnknown)
 const overtaken = refused(JetStreamApiCodes.StreamWrongLastSequence)
 const silent = new errors.TimeoutError()
+const violation = new errors.PermissionViolationError('not permitted', 'publish', '$KV.penstock_tests_members.node.a')
+const notPermitted = new errors.RequestError('not permitted', { cause: violation })
 
 /**
  * A change whose writes fail so, one after the other, while the key stays as it is in `revisions`; then this server may not write any more, or
@@ -59,6 +61,8 @@ test.each<[string, Error[], number[], string]>([
   ['refused, as another was faster', [overtaken], [8], 'UNAVAILABLE'],
   ['refused by another that is under way', [underWay], [7], 'UNAVAILABLE'],
   ['not answered', [silent], [7], 'UNKNOWN'],
+  ['not permitted', [notPermitted], [7], 'UNAVAILABLE'],
+  ['not answered, then not permitted', [silent, notPermitted], [7], 'UNKNOWN'],
   ['not answered, then refused by what may be itself', [silent, underWay], [7], 'UNKNOWN'],
   ['the same again and again', [silent, underWay, underWay, underWay], [7], 'UNKNOWN'],
   [

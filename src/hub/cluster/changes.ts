@@ -16,6 +16,7 @@ import {
   type NodeEntry,
   type Revision,
 } from './entries.ts'
+import { notPermitted } from './not-permitted.ts'
 
 /** How long a change is tried, from its first write; milliseconds. */
 const CHANGE_MS = 5_000
@@ -157,7 +158,7 @@ export async function write(
 
 /** What became of a write that failed: somebody else was faster, it cannot be told, it was not made but may be later, or never. */
 export function classify(error: unknown): 'changed' | 'uncertain' | 'later' | 'final' {
-  if (error instanceof ServiceError) return 'final'
+  if (error instanceof ServiceError || notPermitted(error) !== undefined) return 'final'
   if (error instanceof JetStreamApiError) {
     const { code } = error
     return code === JetStreamApiCodes.StreamWrongLastSequence ||
@@ -194,9 +195,9 @@ function forgets(before: Versioned, now: Versioned): boolean {
 /** UNAVAILABLE: nothing was changed. */
 export function unavailable(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause
-  const isRefused = cause instanceof JetStreamApiError && classify(cause) === 'later'
-  const why = isRefused
-    ? `NATS takes no change of this hub now (${cause.message})`
+  const refusal = cause instanceof JetStreamApiError && classify(cause) === 'later' ? cause : notPermitted(cause)
+  const why = refusal
+    ? `NATS takes no change of this hub now (${refusal.message})`
     : 'the state of this hub cannot be reached from this server now'
   const message = `${why}, and nothing was changed: try again, or at another of its servers`
   return new ServiceError('UNAVAILABLE', message, { cause })

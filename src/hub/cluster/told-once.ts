@@ -1,10 +1,10 @@
 /** That something fails which is tried again and again: told once while it goes on failing of the same. */
-import { messageOf } from '../../text/error-message.ts'
+import { reasonOf } from './not-permitted.ts'
 
 export class ToldOnce {
   readonly #tell: (error: unknown) => boolean
   /** What was told of since it worked last. */
-  #cause: string | undefined
+  #reason: string | undefined
 
   /** `tell`: whether it was to be told, which it is not while this server is not in touch. */
   constructor(tell: (error: unknown) => boolean) {
@@ -12,11 +12,11 @@ export class ToldOnce {
   }
 
   failed(error: unknown): void {
-    const cause = messageOf(error)
-    if (cause !== this.#cause && this.#tell(error)) this.#cause = cause
+    const reason = reasonOf(error)
+    if (reason !== this.#reason && this.#tell(error)) this.#reason = reason
   }
 
   worked(): void {
-    this.#cause = undefined
+    this.#reason = undefined
   }
 }

@@ -7,6 +7,7 @@ import type { Engine, EngineSession } from './engine.ts'
 import { EngineClock } from './engine-clock.ts'
 import { decodeLease, type EngineTime, type Revision } from './entries.ts'
 import { type Life, leaseKey } from './life.ts'
+import { notPermitted } from './not-permitted.ts'
 import type { Picture } from './picture.ts'
 import { Servers } from './servers.ts'
 import { ToldOnce } from './told-once.ts'
@@ -201,8 +202,8 @@ export class View {
     if (engine.session !== session) return
     this.#failure = error
     this.#told.failed(error)
-    if (!(error instanceof JetStreamApiError)) engine.reconnect()
-    // NATS has answered, and would answer the same over another connection: it is full, or at a limit.
+    if (!(error instanceof JetStreamApiError) && notPermitted(error) === undefined) engine.reconnect()
+    // NATS has answered, and would answer the same over another connection: it is full, or at a limit, or does not permit it.
     else if (this.#reading?.session === session) this.#isIncomplete = true
     else clock.setTimeout(() => engine.session === session && engine.reconnect(), RETRY_MS)
   }
