@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -449,6 +449,55 @@ describe('a WebSocket whose signal comes', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(1)
     requests.close()
     await until(() => getEventListeners(signal, 'abort').length === 0)
+  })
+})
+
+describe('a WebSocket that does not tell that it is closed where it was not opened, as that of Node.js 22', () => {
+  class Untold extends WebSocket {
+    #wasOpen = false
+
+    override emit(event: string, ...details: unknown[]): boolean {
+      if (event === 'open') this.#wasOpen = true
+      return (event !== 'close' || this.#wasOpen) && super.emit(event, ...details)
+    }
+  }
+  const untold = (url: string, protocols: string[]) => new Untold(url, protocols)
+  const platform = (url: string, protocols: string[]) => new globalThis.WebSocket(url, protocols)
+  const sockets = Object.entries({ untold, ...('WebSocket' in globalThis && { platform }) })
+
+  test.each(sockets)('fails where nobody answers, and with its signal: %s', async (_, webSocket) => {
+    const away = client.connect({ url: `http://${await freeAddress()}`, webSocket })
+    const failure = { code: 'UNAVAILABLE', loss: 'NO_ANSWER' }
+    await expect(client.authenticationByRequests(away)).rejects.toMatchObject(failure)
+    const silent = createServer().listen(0, '127.0.0.1')
+    opened.push(() => silent.close())
+    await once(silent, 'listening')
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const stop = new AbortController()
+    const opening = client.authenticationByRequests({ ...away, url }, { signal: stop.signal })
+    const [accepted] = (await once(silent, 'connection')) as [Socket]
+    stop.abort(new Error('enough'))
+    await expect(opening).rejects.toThrow('enough')
+    await once(accepted.resume(), 'close')
+  })
+
+  test.each(sockets)('its streams are asked for again: %s', async (_, webSocket) => {
+    const addresses = [`ws://${await freeAddress()}`]
+    const near = client.connect({
+      ...connection,
+      streams: 'socket',
+      webSocket: (at, protocols) => {
+        const { origin, pathname } = new URL(at)
+        return webSocket(`${addresses.pop() ?? origin}${pathname}`, protocols)
+      },
+    })
+    const breaks: string[] = []
+    const states = client.streamConnectionState(near, {}, { onBreak: ({ code }) => breaks.push(code) })
+    expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+    expect(breaks).toEqual(['UNAVAILABLE'])
+    await states.return()
+    const stranger = { ...near, token: 'penstock_guess' }
+    await expect(client.streamConnectionState(stranger).next()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 })
 

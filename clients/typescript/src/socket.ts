@@ -19,6 +19,9 @@ export interface Exchange<Request, Message> extends AsyncIterable<Message> {
 /** What the name of a subprotocol may hold (RFC 6455, section 4.1; RFC 9110, section 5.6.2); nodes make tokens of nothing else. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+$/
 
+/** The code of a WebSocket that has ended without one (RFC 6455, section 7.1.5). */
+const ABNORMAL = 1006
+
 /** The path of a WebSocket, as `GET /v1/…`. */
 type SocketForm = string
 
@@ -75,15 +78,13 @@ export async function dial(
 ): Promise<void> {
   const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
   const socket = await make(url.replace(/^http/, 'ws'), protocols)
-  listener.made(socket)
   await new Promise<void>((resolve, reject) => {
+    let isOpen = false
+    let isClosed = false
     let cause: unknown
-    socket.addEventListener('open', resolve)
-    socket.addEventListener('error', ({ error }) => {
-      cause ??= error
-    })
-    socket.addEventListener('message', ({ data }) => listener.message(String(data)))
-    socket.addEventListener('close', ({ code, reason }) => {
+    const end = (code: number, reason: string): void => {
+      if (isClosed) return
+      isClosed = true
       listener.closed(code, reason)
       const unreached = { loss: 'NO_ANSWER', cause } as const
       reject(
@@ -91,7 +92,20 @@ export async function dial(
           ? cause
           : new PenstockError('UNAVAILABLE', `${connection.url} does not answer`, unreached),
       )
+    }
+    socket.addEventListener('open', () => {
+      isOpen = true
+      resolve()
     })
+    socket.addEventListener('error', ({ error }) => {
+      cause ??= error
+      // One that was not open is closed now, and that of Node.js 22 does not tell so.
+      if (!isOpen) end(ABNORMAL, '')
+    })
+    socket.addEventListener('message', ({ data }) => listener.message(String(data)))
+    socket.addEventListener('close', ({ code, reason }) => end(code, reason))
+    // It may be closed there, which that of Node.js 22 tells at once.
+    listener.made(socket)
   })
 }
 
