@@ -26,7 +26,7 @@ interface TopRun {
   enteredPerSecond: number
   finishedPerSecond: number
   droppedPerSecond: number
-  drops: { component: string; metric: string; total: number }[]
+  drops: { component: string; metric: string; perSecond: number; total: number }[]
 }
 
 /** Of a screen, the names in the order of the rows. */
@@ -227,23 +227,24 @@ describe('top elsewhere', () => {
         reads++
         narrow = JSON.parse(line).runs.find(({ name }: TopRun) => name === 'narrow')
       })
-      const lost = () => (narrow?.drops ?? []).filter(({ total }) => total > 0).map(({ metric }) => metric)
+      const causes = ['received_oversize_packets', 'received_without_slot_packets']
+      const drops = () => narrow?.drops.filter(({ metric }) => causes.includes(metric)) ?? []
+      /** On a machine with other work the kernel drops some too, which are none of those that came. */
+      const kernelDrops = () => narrow!.drops.some(({ metric, perSecond }) => !causes.includes(metric) && perSecond > 0)
       await until(async () => {
         socket.send(Buffer.alloc(65_001), port, '127.0.0.1')
         for (let i = 0; i < 500; i++) socket.send(Buffer.alloc(100), port, '127.0.0.1')
         await new Promise((resolve) => setTimeout(resolve, 5))
-        return lost().length === 2
+        return drops().length === 2
       }, 'the slots are used up')
-      const causes = ['received_oversize_packets', 'received_without_slot_packets']
-      expect(lost().sort()).toEqual(causes)
       const from = reads
       await until(() => {
         socket.send(Buffer.alloc(100), port, '127.0.0.1')
-        return reads > from + 3 && narrow!.enteredPerSecond > 0
+        return reads > from + 3 && narrow!.enteredPerSecond > 0 && !kernelDrops()
       }, 'nothing gets in any more')
-      const { enteredPerSecond, finishedPerSecond, droppedPerSecond, drops } = narrow!
+      const { enteredPerSecond, finishedPerSecond, droppedPerSecond } = narrow!
       expect([finishedPerSecond, droppedPerSecond]).toEqual([0, enteredPerSecond])
-      expect(drops).toMatchObject(Array.from({ length: 2 }, () => ({ component: 'in', reason: 'drop' })))
+      expect(drops()).toMatchObject(Array.from({ length: 2 }, () => ({ component: 'in', reason: 'drop' })))
       const ended = once(logs, 'close')
       expect((await call('pipelines', 'stop', 'narrow')).code).toBe(0)
       await ended
