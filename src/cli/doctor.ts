@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { release } from 'node:os'
 import type { Command } from 'commander'
+import { AddonMissing, buildingAdvice } from '../dataplane/native/addon-missing.ts'
 import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
 import type { Native } from '../dataplane/native/native.ts'
 import { SOCKET_BUFFER_BYTES } from '../dataplane/native/socket-calls.ts'
@@ -219,8 +220,8 @@ async function examine(): Promise<Finding[]> {
   try {
     native = (await import('../dataplane/native/native.ts')).native
   } catch (error) {
-    const advice = 'build it: npm run build:native (needs g++, make and python3)'
-    return [...findings, { check: 'addon', grade: 'fail', found: messageOf(error).split('\n')[0], advice }, ...limits()]
+    const found = error instanceof AddonMissing ? error.found : messageOf(error).split('\n')[0]
+    return [...findings, { check: 'addon', grade: 'fail', found, advice: buildingAdvice() }, ...limits()]
   }
   findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
   const { aeadAdvice } = await import('../dataplane/native/aead-backends.ts')

@@ -1,7 +1,7 @@
 /** The package for npm: what is in it, and that it installs and works in an empty folder on a machine without a compiler. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -143,6 +143,26 @@ describe('installed in an empty folder, where there is no compiler', () => {
     const findings = JSON.parse(await npx('doctor', '-o', 'json')) as { check: string; grade: string }[]
     expect(findings.filter(({ grade }) => grade === 'fail')).toEqual([])
     expect(findings).toContainEqual({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
+  })
+
+  it('says how to have the addon on a machine that none came for', async () => {
+    const [prebuilds, elsewhere] = [join(folder, 'node_modules/penstock/prebuilds'), join(folder, 'prebuilds')]
+    renameSync(prebuilds, elsewhere)
+    try {
+      const { output } = await run('npx', ['penstock', 'doctor', '-o', 'json'])
+      const [addon] = (JSON.parse(output) as { check: string }[]).filter(({ check }) => check === 'addon')
+      const advice = expect.stringContaining('npm rebuild penstock')
+      expect(addon).toEqual({
+        check: 'addon',
+        grade: 'fail',
+        found: expect.stringMatching(/^No native build .*$/),
+        advice,
+      })
+      const { errors } = await run('npx', ['penstock', 'up', '--data-dir', join(directory.path, 'none')])
+      expect(errors).toMatch(/^penstock: No native build was found for .*: build it: .* npm rebuild penstock.*\n$/)
+    } finally {
+      renameSync(elsewhere, prebuilds)
+    }
   })
 
   it('simulates, shows its demonstration, and runs a node', async () => {

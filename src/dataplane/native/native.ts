@@ -1,6 +1,7 @@
 /** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD and ChaCha in batches. */
 import { workerData } from 'node:worker_threads'
 import { packageRoot } from '../../package-root.ts'
+import { AddonMissing } from './addon-missing.ts'
 import type { CipherCalls } from './cipher-calls.ts'
 import type { CodeCalls } from './code-calls.ts'
 import type { SocketCalls } from './socket-calls.ts'
@@ -143,7 +144,13 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
 /** Found as other packages' addons are. `node:module` is loaded for this only: with what it needs that takes 2 ms. */
 function findAddon(): string {
   const load = process.getBuiltinModule('node:module').createRequire(import.meta.url)
-  return load('node-gyp-build').path(packageRoot())
+  const { path } = load('node-gyp-build')
+  try {
+    return path(packageRoot())
+  } catch (error) {
+    // Those of the system have a code.
+    throw (error as NodeJS.ErrnoException).code === undefined ? new AddonMissing(error as Error) : error
+  }
 }
 
 /** The file of the addon: a thread is told by who has started it (`addon` of its `workerData`), since finding it takes 2 ms. */
