@@ -15,8 +15,11 @@ const refused = (code: number) =>
 const underWay = refused(JetStreamApiCodes.StreamWrongLastSequenceUnknown)
 const overtaken = refused(JetStreamApiCodes.StreamWrongLastSequence)
 const silent = new errors.TimeoutError()
-const violation = new errors.PermissionViolationError('not permitted', 'publish', '$KV.penstock_tests_members.node.a')
-const notPermitted = new errors.RequestError('not permitted', { cause: violation })
+const refusing = (operation: 'publish' | 'subscription', subject: string) =>
+  new errors.RequestError('', { cause: new errors.PermissionViolationError('', operation, subject) })
+const notPermitted = refusing('publish', '$KV.penstock_tests_members.node.a')
+/** The write is made, and its answer does not come. */
+const unheard = refusing('subscription', '_INBOX.a.*')
 
 /**
  * A change whose writes fail so, one after the other, while the key stays as it is in `revisions`; then this server may not write any more, or
@@ -63,6 +66,7 @@ test.each<[string, Error[], number[], string]>([
   ['not answered', [silent], [7], 'UNKNOWN'],
   ['not permitted', [notPermitted], [7], 'UNAVAILABLE'],
   ['not answered, then not permitted', [silent, notPermitted], [7], 'UNKNOWN'],
+  ['not permitted to hear the answer', [unheard], [7], 'UNKNOWN'],
   ['not answered, then refused by what may be itself', [silent, underWay], [7], 'UNKNOWN'],
   ['the same again and again', [silent, underWay, underWay, underWay], [7], 'UNKNOWN'],
   [

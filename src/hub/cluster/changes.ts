@@ -158,7 +158,8 @@ export async function write(
 
 /** What became of a write that failed: somebody else was faster, it cannot be told, it was not made but may be later, or never. */
 export function classify(error: unknown): 'changed' | 'uncertain' | 'later' | 'final' {
-  if (error instanceof ServiceError || notPermitted(error) !== undefined) return 'final'
+  // A subscription that is refused is the one to answers: what was asked for is done all the same.
+  if (error instanceof ServiceError || notPermitted(error)?.operation === 'publish') return 'final'
   if (error instanceof JetStreamApiError) {
     const { code } = error
     return code === JetStreamApiCodes.StreamWrongLastSequence ||
