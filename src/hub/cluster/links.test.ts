@@ -141,3 +141,22 @@ test('where its node is, is written again once NATS has lost that, over what is 
   await links.catchUp()
   expect(seen.entry.session).toBe(own)
 })
+
+test('where its node is, is not written over what a newer link of it here has written', async () => {
+  const { links, writer, seen, connect } = await saying('now')
+  seen.entry = undefined
+  links.settle('n')
+  const { put } = writer
+  let tryAgain = () => {}
+  writer.put = (nodeId, entry, before, isWanted) =>
+    new Promise((resolve) => {
+      tryAgain = () => resolve(isWanted?.(seen.entry) === true ? put(nodeId, entry, before) : undefined)
+    })
+  const caughtUp = links.catchUp()
+  writer.put = put
+  await connect(recordOf('newer'))
+  const newer = seen.entry
+  tryAgain()
+  await caughtUp
+  expect(seen.entry).toBe(newer)
+})

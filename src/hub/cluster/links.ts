@@ -211,10 +211,11 @@ export class Links {
     const { member } = picture.versioned(nodeId).entry
     const seen = picture.presence(nodeId)
     const isFree = (found: PresenceEntry | undefined) =>
-      found === undefined ||
-      found.session === id ||
-      (isOwn(found.life) && !this.#claimed.has(found.session)) ||
-      !stands(found.life)
+      this.#links.get(nodeId) === link &&
+      (found === undefined ||
+        found.session === id ||
+        (isOwn(found.life) && !this.#claimed.has(found.session)) ||
+        !stands(found.life))
     if (member?.joined !== link.joined || !isFree(seen.entry)) return
     if (seen.entry?.life !== life() || isLost(link, seen.entry, seen.revision)) {
       const noted = await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
