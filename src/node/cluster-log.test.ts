@@ -70,12 +70,19 @@ test('attempts that are not permitted: one line a minute for a permission, whate
   const line = (subject: string) => `warn the state of the hub cannot be reached {"error":"${subject}"}`
   refused('subscription', '_INBOX.one.*')
   refused('subscription', '_INBOX.two.*')
+  refused('publish', '$JS.API.STREAM.INFO.KV')
+  refused('publish', '$JS.API.STREAM.CREATE.KV')
   refused('publish', '$JS.API.CONSUMER.CREATE.KV.one')
   refused('publish', '$JS.API.CONSUMER.CREATE.KV.two')
   refused('publish', '$KV.penstock_tests_members.hub')
-  expect(taken()).toEqual(
-    ['_INBOX.one.*', '$JS.API.CONSUMER.CREATE.KV.one', '$KV.penstock_tests_members.hub'].map(line),
-  )
+  const told = [
+    '_INBOX.one.*',
+    '$JS.API.STREAM.INFO.KV',
+    '$JS.API.STREAM.CREATE.KV',
+    '$JS.API.CONSUMER.CREATE.KV.one',
+    '$KV.penstock_tests_members.hub',
+  ]
+  expect(taken()).toEqual(told.map(line))
 })
 
 test('what NATS did not do is a warning with its cause, a missing permission or a fault of this server an error', () => {

@@ -2,8 +2,10 @@
 import { errors } from '@nats-io/transport-node'
 import { messageOf } from '../../text/error-message.ts'
 
-/** Parts of a subject that say which permission it takes; those behind them are a key, or made up for each attempt. */
+/** Parts of a subject that say which permission it takes; those behind them are a key (`$KV.BUCKET.node.ID`), or made up for each attempt. */
 const TELLING_PARTS = 3
+/** As TELLING_PARTS, of JetStream's own (`$JS.API.CONSUMER.CREATE.STREAM.NAME`). */
+const TELLING_API_PARTS = 5
 
 /** The refusal that an error is, or was thrown for. */
 export function notPermitted(error: unknown): InstanceType<typeof errors.PermissionViolationError> | undefined {
@@ -17,5 +19,7 @@ export function reasonOf(error: unknown): string {
   if (refusal === undefined) return messageOf(error)
   const { operation, subject } = refusal
   // Subscriptions are to inboxes, each with a name of its own.
-  return operation === 'subscription' ? operation : `${operation} ${subject.split('.', TELLING_PARTS).join('.')}`
+  if (operation === 'subscription') return operation
+  const parts = subject.startsWith('$JS.API.') ? TELLING_API_PARTS : TELLING_PARTS
+  return `${operation} ${subject.split('.', parts).join('.')}`
 }
