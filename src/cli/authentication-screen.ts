@@ -24,6 +24,9 @@ export class RequestList {
   /** Those answered here, each with how many answers had come to nothing before. */
   readonly #answered = new Map<string, number>()
   #lostAnswers = 0
+  /** Comparisons begun, and the newest of them that was made: one may overtake another. */
+  #comparisons = 0
+  #compared = 0
   readonly #notes: string[] = []
 
   get chosen(): AuthenticationByRequestRequest | undefined {
@@ -73,7 +76,10 @@ export class RequestList {
   comparison(): (pending: readonly AuthenticationByRequestRequest[], now: number) => void {
     const known = this.ids
     const lostAnswers = this.#lostAnswers
+    const number = ++this.#comparisons
     return (pending, now) => {
+      if (number < this.#compared) return
+      this.#compared = number
       const waiting = new Set(pending.map(({ requestId }) => requestId))
       for (const requestId of known) {
         const gone = waiting.has(requestId) ? undefined : this.remove(requestId, now)

@@ -79,6 +79,15 @@ test('what was answered and waits still is back, once an answer has come to noth
   expect(compare(['3'])).toEqual(['3'])
 })
 
+test('what is gone is not back for an older list that comes late', () => {
+  const list = new RequestList()
+  list.add(request('1'), 0)
+  const [older, newer] = [list.comparison(), list.comparison()]
+  newer([], 1)
+  older([request('1')], 2)
+  expect(list.ids).toEqual([])
+})
+
 test('the title counts nodes, and requests where those are more', () => {
   const list = new RequestList()
   const title = () => stripVTControlCharacters(list.text('http://x').split('\n')[0] ?? '')
