@@ -6,7 +6,9 @@ import { getDefaultResultOrder, lookup } from 'node:dns/promises'
 import { Socket } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { native } from '../native/native.ts'
-import type { Lookup } from './host-names.ts'
+
+/** Gives the addresses of a name, the best first; rejects with an Error whose `code` says why there are none. */
+export type Lookup = (host: string) => Promise<readonly { address: string; family: number }[]>
 
 /** Names that have a thread of their own at once, at most: further ones wait for those of Node.js. */
 const MAX_ASKING_THREADS = 64

@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { drive } from '../../../test/harness/component.ts'
 import { components } from '../components/registry.ts'
+import type { Lookup } from './ask-system.ts'
 import { checkPipelineConfig } from './check.ts'
 import type { PipelineConfig } from './config.ts'
-import { HostNames, hasHostNames, type Lookup } from './host-names.ts'
+import { HostNames, hasHostNames } from './host-names.ts'
 
 function configOf(pipeline: Record<string, object>): PipelineConfig {
   const json = JSON.stringify({ engine_config: { pipeline } })

@@ -1,6 +1,6 @@
 /** Host names in the addresses of a configuration: which they are, and whose address each becomes, before a run has its thread. */
 import { formatSocketAddress, parseHostAddress } from './address.ts'
-import { askSystem } from './ask-system.ts'
+import { askSystem, type Lookup } from './ask-system.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import { ComponentError } from './component-error.ts'
 import type { ComponentConfig, PipelineConfig } from './config.ts'
@@ -8,9 +8,6 @@ import type { SchemaNode } from './schema.ts'
 
 /** How long a run waits for the answer to a name; its start as a whole has 10 s. */
 const MAX_LOOKUP_MS = 8_000
-
-/** Gives the addresses of a name, the best first; rejects with an Error whose `code` says why there are none. */
-export type Lookup = (host: string) => Promise<readonly { address: string; family: number }[]>
 
 /** The first address of a name in each family, the better family first. */
 export type Answers = readonly { address: string; family: number }[]
