@@ -317,6 +317,41 @@ describe('many streams over one WebSocket', () => {
     await marks.return()
   })
 
+  test('with its signal a stream is closed, also where no further message of it is asked for', async () => {
+    const sockets: WebSocket[] = []
+    const closed: unknown[] = []
+    const near = client.connect({
+      ...connection,
+      ...how,
+      webSocket: (url, protocols) => {
+        const socket = new WebSocket(url, protocols)
+        socket.on('message', (text) => {
+          const frame = JSON.parse(String(text))
+          if ('closed' in frame) closed.push(frame.id)
+        })
+        sockets.push(socket)
+        return socket
+      },
+    })
+    const stops = [new AbortController(), new AbortController()] as const
+    const [read, unread] = stops.map(({ signal }) => client.streamConnectionState(near, {}, { signal }))
+    await read?.next()
+    await unread?.opened()
+    const other = client.streamConnectionState(near, {})
+    await other.next()
+    for (const stop of stops) stop.abort(new Error('enough'))
+    await until(() => closed.length === 2)
+    expect(closed).toEqual([1, 2])
+    await expect(read?.next()).rejects.toThrow('enough')
+    await other.return()
+    await until(() => sockets[0]?.readyState === WebSocket.CLOSED)
+    // The last of them takes the socket along.
+    const last = new AbortController()
+    await client.streamConnectionState(near, {}, { signal: last.signal }).next()
+    last.abort()
+    await until(() => sockets[1]?.readyState === WebSocket.CLOSED)
+  })
+
   test('one that is read more slowly than messages come ends, and the others stay', async () => {
     const near = client.connect({ ...connection, ...how })
     let opened = 0

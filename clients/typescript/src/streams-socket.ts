@@ -80,9 +80,17 @@ class StreamsSocket implements SocketListener {
     const id = ++this.#lastId
     const queue = new Queue<unknown>()
     this.#streams.set(id, { queue, onOpen })
-    const stop = (): void => queue.abort(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
     let isAsked = false
+    const leave = (): void => {
+      if (this.#streams.delete(id) && isAsked) this.#say({ close: { id } })
+      if (this.#streams.size === 0) this.#close()
+    }
+    const stop = (): void => {
+      queue.abort(signal.reason)
+      // At once: whoever had a message of it need not ask for another.
+      leave()
+    }
+    signal.addEventListener('abort', stop, { once: true })
     try {
       await Promise.race([this.#opened, aborted(signal)])
       this.#say({ open: { id, path } })
@@ -90,8 +98,7 @@ class StreamsSocket implements SocketListener {
       yield* queue.read() as AsyncGenerator<Message, void, undefined>
     } finally {
       signal.removeEventListener('abort', stop)
-      if (this.#streams.delete(id) && isAsked) this.#say({ close: { id } })
-      if (this.#streams.size === 0) this.#close()
+      leave()
     }
   }
 
