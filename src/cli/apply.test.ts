@@ -35,3 +35,26 @@ it('compares each pipeline with those of its name alone, of however many are cre
   expect(application.applied.map(({ id, result }) => [id, result])).toEqual(made.map(({ id }) => [id, 'created']))
   expect(compared).toBe(COUNT)
 })
+
+it('waits for the one that others leave of what they have created at the same time', async () => {
+  const settings = { name: 'p', restartPolicy: { mode: 'NEVER' }, jsonConfig: '{}' }
+  const [first, second] = ['first', 'second'].map((id) => ({
+    ...settings,
+    id,
+    started: false,
+  })) as unknown as Pipeline[]
+  const lists = [[first, second], [first]]
+  const client = { getPipelines: async () => ({ pipelines: lists.shift() }) } as unknown as Client
+  const wanted = [{ settings, placed: () => [], file: 'p.yaml' }] as unknown as Parameters<Application['run']>[0]
+  const signal = new AbortController().signal
+  const before = [first, second] as Pipeline[]
+  const application = new Application(client, 'n', before, { remove: [], signal, report: () => {} })
+  await application.run(wanted)
+  expect(application.applied).toMatchObject([{ id: 'first', result: 'unchanged' }])
+  expect(lists).toEqual([])
+  // Others than the file asks for are nobody's but who made them.
+  const odd = [first, { ...second, jsonConfig: '{"version":1}' }] as Pipeline[]
+  const refused = new Application(client, 'n', odd, { remove: [], signal, report: () => {} })
+  await refused.run(wanted)
+  expect(refused.applied).toMatchObject([{ result: 'refused', error: expect.stringContaining('2 pipelines') }])
+})

@@ -1,4 +1,5 @@
 /** Brings the pipelines of a node to what files ask for, by their names; done again, it goes on where it was cut off. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type Client, type ExplainUpdateResponse, PenstockError, type Pipeline } from '@penstock/client'
 import { Interrupted } from './failure.ts'
@@ -36,6 +37,10 @@ export interface ApplyOptions {
   readonly report: (applied: Applied, step: 'settings' | 'start' | 'delete') => void
 }
 
+/** How long other commands have to leave one of the pipelines that they have created at the same time, ms; and how often it is looked. */
+const LEAVING_MS = 3_000
+const LOOK_MS = 100
+
 /** Failures that are about all pipelines, not about one. */
 const OF_ALL = new Set(['UNAUTHENTICATED', 'UNAVAILABLE'])
 
@@ -45,7 +50,7 @@ export class Application {
   readonly #client: Client
   readonly #node: string
   /** As they were before, by their names: there may be thousands. */
-  readonly #before: ReadonlyMap<string, readonly Pipeline[]>
+  #before: ReadonlyMap<string, readonly Pipeline[]>
   readonly #options: ApplyOptions
   /** What was done with settings and is not told yet: of what is created it may turn out that another's is left, and lines keep their order. */
   #untold: Applied[] = []
@@ -65,6 +70,7 @@ export class Application {
   async run(wanted: readonly WantedPipeline[]): Promise<void> {
     const stopped: Applied[] = []
     const created = new Map<Applied, PipelineSettings>()
+    await this.#untilOneIsLeft(wanted)
     try {
       for (const each of wanted) {
         const isStarted = await this.#step({ name: each.settings.name, file: each.file }, 'settings', (applied) =>
@@ -110,6 +116,20 @@ export class Application {
       if (!(error instanceof PenstockError) || OF_ALL.has(error.code)) throw error
       applied.error = error.message
       return undefined
+    }
+  }
+
+  /** Several of a name that are as the file asks may be what other commands have just made of the same file: they leave one (`#leaveOne`). */
+  async #untilOneIsLeft(wanted: readonly WantedPipeline[]): Promise<void> {
+    const { signal } = this.#options
+    const isLeaving = ({ settings }: WantedPipeline): boolean => {
+      const same = this.#before.get(settings.name) ?? []
+      return same.length > 1 && same.every((each) => isSame(each, settings))
+    }
+    for (const end = performance.now() + LEAVING_MS; wanted.some(isLeaving) && performance.now() < end; ) {
+      await pause(LOOK_MS, undefined, { signal }).catch(() => {})
+      this.#check()
+      this.#before = byName((await this.#client.getPipelines({ nodeId: this.#node })).pipelines)
     }
   }
 

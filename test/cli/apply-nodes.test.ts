@@ -90,8 +90,8 @@ it('is done on those named, or on all, whatever becomes of the others', { timeou
   expect(unsure.stderr).toMatch(/2 pipelines .*\n {2}"old" \S+ on hub \S+\n {2}"spare" \S+ on west \S+\n/)
   expect(await names(west)).toEqual(['link', 'spare'])
 
-  // A second of the name on one of them: the others are brought to it all the same.
-  await west.json('pipelines', 'create', 'link', config, '--force')
+  // A second of the name on one of them, made by somebody else: the others are brought to it all the same.
+  await west.json('pipelines', 'create', 'link', config, '--force', '--node-reference', 'n1')
   const part = await apply('--all-nodes', '--prune', '--yes')
   expect(part.code).toBe(2)
   expect(part.stderr).toContain('"link" is refused: 2 pipelines of the node have this name')
