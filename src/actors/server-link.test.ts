@@ -21,20 +21,24 @@ function rig() {
   })
   const actor = createActor(machine, { clock, input: { address: 'http://b:1', random: () => 0.5 } })
   actor.start()
-  let end: () => void = () => {}
+  let end: (reason: string) => void = () => {}
   const session: ServerSession = {
     close: () => void told.push('closed'),
-    closed: new Promise((resolve) => {
-      end = () => resolve(undefined)
-    }),
+    // Of the link that is dialled now.
+    get closed() {
+      return new Promise<{ reason: string; byPeer: boolean }>((resolve) => {
+        end = (reason) => resolve({ reason, byPeer: true })
+      })
+    },
   }
-  return { actor, clock, dials, told, session, lose: () => end(), state: () => actor.getSnapshot().value }
+  return { actor, clock, dials, told, session, end: (why: string) => end(why), state: () => actor.getSnapshot().value }
 }
 type Step = (machine: ReturnType<typeof rig>) => void
 
 const dialled: Step = ({ dials, session }) => dials.at(-1)?.resolve(session)
 const unreachable: Step = ({ dials }) => dials.at(-1)?.reject()
-const lost: Step = ({ lose }) => lose()
+const lost: Step = ({ end }) => end('LOST')
+const replaced: Step = ({ end }) => end('REPLACED')
 const send =
   (event: { type: 'CLOSE' } | { type: 'MOVED'; address: string }): Step =>
   ({ actor }) => {
@@ -119,11 +123,16 @@ test('a link that is lost after the server has moved is dialled where it is now'
   expect(machine.dials.at(-1)?.address).toBe('http://c:1')
 })
 
-test('waits grow with failures in a row; a healthy link ends the row', async () => {
+test.each<[string, Step[]]>([
+  ['failures', [unreachable]],
+  ['links that another process with this identity takes over', [dialled, replaced]],
+])('waits grow with %s in a row; a healthy link ends the row', async (_, failing) => {
   const machine = rig()
   for (const attempts of [1, 2, 3]) {
-    unreachable(machine)
-    await settle(1)
+    for (const step of failing) {
+      step(machine)
+      await settle(1)
+    }
     machine.clock.increment(reconnectDelay(attempts, 0.5) - 1)
     expect(machine.state()).toBe('waiting')
     machine.clock.increment(1)

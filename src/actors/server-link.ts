@@ -6,7 +6,12 @@ import { HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
 export interface ServerSession {
   close(reason: 'SHUTDOWN', message: string): void
   /** Never rejects. */
-  readonly closed: Promise<unknown>
+  readonly closed: Promise<ServerLinkEnd>
+}
+
+interface ServerLinkEnd {
+  readonly reason: string
+  readonly byPeer: boolean
 }
 
 interface ServerLinkInput {
@@ -35,7 +40,7 @@ export const serverLink = setup({
     dial: fromPromise<ServerSession, string>(() => {
       throw new Error('the machine needs a dial actor')
     }),
-    closing: fromPromise<unknown, ServerSession>(({ input }) => input.closed),
+    closing: fromPromise<ServerLinkEnd, ServerSession>(({ input }) => input.closed),
   },
   delays: {
     backOff: ({ context }) => reconnectDelay(context.attempts, context.random()),
@@ -43,6 +48,8 @@ export const serverLink = setup({
   },
   guards: {
     isElsewhere: ({ context, event }) => event.type === 'MOVED' && event.address !== context.address,
+    /** Another link with this server's key took this one's place. */
+    isReplacement: (_, { reason, byPeer }: ServerLinkEnd) => reason === 'REPLACED' && byPeer,
   },
   actions: {
     takeAddress: assign(({ event }) => (event.type === 'MOVED' ? { address: event.address } : {})),
@@ -69,7 +76,19 @@ export const serverLink = setup({
     },
     // One that stands stays: the other end is the same server, wherever it is reached next.
     standing: {
-      invoke: { src: 'closing', input: ({ context }) => context.session as ServerSession, onDone: 'waiting' },
+      invoke: {
+        src: 'closing',
+        input: ({ context }) => context.session as ServerSession,
+        onDone: [
+          {
+            // Two servers with one identity push each other out: longer waits keep that from being a storm.
+            guard: { type: 'isReplacement', params: ({ event }) => event.output },
+            target: 'waiting',
+            actions: 'countAttempt',
+          },
+          { target: 'waiting' },
+        ],
+      },
       on: { MOVED: { guard: 'isElsewhere', actions: 'takeAddress' } },
       after: { healthy: { actions: 'resetAttempts' } },
     },
