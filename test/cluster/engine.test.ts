@@ -171,6 +171,10 @@ test('wrong credentials', async () => {
   const login = { user: 'hub', password: 'wrong' }
   await expect(open(nats.addresses, { login })).rejects.toThrow(/do not accept this server's credentials/)
   expect(await streams(nats.addresses[0]!, { user: 'hub', pass: 'right' })).toEqual({})
+  // One that does not accept them does not keep a server from those that do.
+  const accepting = await start(Nats.alone())
+  const servers = [...nats.addresses, ...accepting.addresses]
+  for (let round = 0; round < 10; round++) await (await open(servers, { login })).close()
 })
 
 test('an engine without JetStream, and an account without it', async () => {

@@ -174,11 +174,29 @@ export class Engine {
     for (const listener of this.#listeners) listener(this.#session)
   }
 
+  /**
+   * Tries those that answer one by one, whichever first: the library gives all up where one does not accept the login. Throws EngineUnfit only where each of them
+   * refuses this server, or is refused by it.
+   */
   async #dial(): Promise<NatsConnection> {
+    const there = await answering(this.#options.servers, REQUEST_MS)
+    const first = Math.floor(Math.random() * there.length)
+    const failures: unknown[] = []
+    for (const server of [...there.slice(first), ...there.slice(0, first)]) {
+      try {
+        return await this.#dialOne(server)
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    throw failures.find((error) => !(error instanceof EngineUnfit)) ?? failures[0]
+  }
+
+  async #dialOne(server: string): Promise<NatsConnection> {
     const { servers, credentials, login, tls, connectionName } = this.#options
     try {
       return await connect({
-        servers: await answering(servers, REQUEST_MS),
+        servers: server,
         name: connectionName,
         // What is sent while there is no connection would be sent on the next one: a late write.
         reconnect: false,
