@@ -1,5 +1,7 @@
 /** What a server finds where its hub's state should be: buckets that it makes, or a clear error and nothing written. */
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
 import { type ConnectionOptions, connect } from '@nats-io/transport-node'
@@ -7,6 +9,7 @@ import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
 import { Engine, type EngineOptions } from '../../src/hub/cluster/engine.ts'
 import { encodeHub } from '../../src/hub/cluster/entries.ts'
+import { temporaryDirectory } from '../api/running-node.ts'
 import { Nats, NatsProxy } from '../harness/nats.ts'
 import { until } from '../harness/waiting.ts'
 import '../harness/slow.ts'
@@ -175,6 +178,25 @@ test('wrong credentials', async () => {
   const accepting = await start(Nats.alone())
   const servers = [...nats.addresses, ...accepting.addresses]
   for (let round = 0; round < 10; round++) await (await open(servers, { login })).close()
+})
+
+test('by an address over TLS: its certificate is for that address, one for localhost does not do', async () => {
+  const directory = temporaryDirectory()
+  const opened = async (name: string) => {
+    const [key, certificate] = ['key', 'crt'].map((end) => join(directory, `${name}.${end}`)) as [string, string]
+    const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=n1']
+    execFileSync('openssl', [...made, '-keyout', key, '-out', certificate, '-addext', `subjectAltName=${name}`], {
+      stdio: 'ignore',
+    })
+    const { addresses } = await start(
+      Nats.alone(
+        (store) => `jetstream { store_dir: "${store}" }\ntls { cert_file: "${certificate}", key_file: "${key}" }`,
+      ),
+    )
+    return await open(addresses, { tls: { ca: readFileSync(certificate, 'utf8') } })
+  }
+  await opened('IP:127.0.0.1')
+  await expect(opened('DNS:localhost')).rejects.toThrow(/do not accept each other's certificates .*127\.0\.0\.1/)
 })
 
 test('an engine without JetStream, and an account without it', async () => {

@@ -194,6 +194,8 @@ export class Engine {
 
   async #dialOne(server: string): Promise<NatsConnection> {
     const { servers, credentials, login, tls, connectionName } = this.#options
+    // Whose certificate is wanted: where the host is an address, the library would have that of localhost.
+    const toHost = tls && { ...tls, host: hostOf(server) }
     try {
       return await connect({
         servers: server,
@@ -207,7 +209,7 @@ export class Engine {
         noAsyncTraces: true,
         ...(credentials === undefined ? {} : { authenticator: credsAuthenticator(credentials) }),
         ...(login === undefined ? {} : { user: login.user, pass: login.password }),
-        ...(tls === undefined ? {} : { tls }),
+        ...(toHost === undefined ? {} : { tls: toHost }),
       })
     } catch (error) {
       if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
@@ -268,6 +270,9 @@ function shownSettings({ credentials, login, tls }: EngineOptions): string {
   if (shown.length > 0) return shown.join(' and ')
   return 'hubServer.cluster.credentialsFile, hubServer.cluster.tls.certificateFile, or a user and password in hubServer.cluster.natsServers: none is set'
 }
+
+/** Of `host:port`, without the brackets of IPv6. */
+const hostOf = (server: string): string => new URL(`nats://${server}`).hostname.replace(/^\[|\]$/g, '')
 
 /** Whether a handshake failed by certificates: Node.js gives such errors the codes of OpenSSL and of X.509 checks, and those of its own. */
 function isOfTls(error: unknown): boolean {
