@@ -216,40 +216,7 @@ describe('bounds', () => {
 })
 
 test('which names variables can have', () => {
-  const names = [
-    'loss',
-    '_a1',
-    'größe',
-    'µ',
-    '損失',
-    'हानि',
-    '𝒳2',
-    '__proto__',
-    '$x',
-    'rate',
-    'true',
-    'this',
-    '1a',
-    'a b',
-    'a.b',
-    '',
-    ' a',
-    '{a/b}',
-    'a\u00a0',
-    '\ufeffa',
-    'a→b',
-    '€',
-  ]
-  expect(names.filter(isVariableName)).toEqual([
-    'loss',
-    '_a1',
-    'größe',
-    'µ',
-    '損失',
-    'हानि',
-    '𝒳2',
-    '__proto__',
-    '$x',
-    'rate',
-  ])
+  const possible = ['loss', '_a1', 'größe', 'µ', '損失', 'हानि', '𝒳2', '__proto__', '$x', 'rate']
+  const others = ['true', 'this', '1a', 'a b', 'a.b', '', ' a', '{a/b}', 'a\u00a0', '\ufeffa', 'a→b', '€']
+  expect([...possible, ...others].filter(isVariableName)).toEqual(possible)
 })

@@ -25,12 +25,15 @@ export async function answering(servers: readonly string[], milliseconds: number
   throw ((await all)[0] as PromiseRejectedResult).reason
 }
 
-/** `server`: `host:port`. */
-function call(server: string, milliseconds: number): Promise<void> {
+/** Host and port of `host:port`; an address of IPv6 without its brackets. */
+export function placeOf(server: string): { host: string; port: number } {
   const { hostname, port } = new URL(`nats://${server}`)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || DEFAULT_PORT }
+}
+
+function call(server: string, milliseconds: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    // An address of IPv6 stands in brackets there.
-    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || DEFAULT_PORT })
+    const socket = connect(placeOf(server))
     const end = (outcome: () => void): void => {
       clearTimeout(timer)
       socket.destroy()

@@ -2,7 +2,7 @@
 import { connect, credsAuthenticator, errors, type NatsConnection, type TlsOptions } from '@nats-io/transport-node'
 import type { Timers } from '../../contract/clock.ts'
 import { messageOf } from '../../text/error-message.ts'
-import { answering } from './answering.ts'
+import { answering, placeOf } from './answering.ts'
 import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS, saferVersion } from './buckets.ts'
 import type { HubKey } from './entries.ts'
 
@@ -195,7 +195,7 @@ export class Engine {
   async #dialOne(server: string): Promise<NatsConnection> {
     const { servers, credentials, login, tls, connectionName } = this.#options
     // Whose certificate is wanted: where the host is an address, the library would have that of localhost.
-    const toHost = tls && { ...tls, host: hostOf(server) }
+    const toHost = tls && { ...tls, host: placeOf(server).host }
     try {
       return await connect({
         servers: server,
@@ -270,9 +270,6 @@ function shownSettings({ credentials, login, tls }: EngineOptions): string {
   if (shown.length > 0) return shown.join(' and ')
   return 'hubServer.cluster.credentialsFile, hubServer.cluster.tls.certificateFile, or a user and password in hubServer.cluster.natsServers: none is set'
 }
-
-/** Of `host:port`, without the brackets of IPv6. */
-const hostOf = (server: string): string => new URL(`nats://${server}`).hostname.replace(/^\[|\]$/g, '')
 
 /** Whether a handshake failed by certificates: Node.js gives such errors the codes of OpenSSL and of X.509 checks, and those of its own. */
 function isOfTls(error: unknown): boolean {
