@@ -3,6 +3,7 @@ import { JetStreamApiError, jserrors } from '@nats-io/jetstream/internal'
 import { errors } from '@nats-io/transport-node'
 import { expect, test } from 'vitest'
 import { ServiceError } from '../contract/errors.ts'
+import { EngineUnfit } from '../hub/cluster/buckets.ts'
 import { NotConnected, unavailable } from '../hub/cluster/changes.ts'
 import { ClusterLog, FAILURE_LINE_MS } from './cluster-log.ts'
 import type { FactLog } from './facts.ts'
@@ -24,6 +25,7 @@ test('every fact has a line', () => {
   const { facts, taken } = logging()
   facts.tell({ kind: 'connected', server: 'n1:4222' })
   facts.tell({ kind: 'outdated', server: 'n1:4222', version: '2.9.10', safer: '2.9.21' })
+  facts.tell({ kind: 'refused', error: new EngineUnfit('login') })
   facts.tell({ kind: 'lease held', life: 'one' })
   facts.tell({ kind: 'lost', server: 'n1:4222', error: new Error('reset') })
   facts.tell({ kind: 'lost', server: 'n1:4222', error: undefined })
@@ -33,6 +35,7 @@ test('every fact has a line', () => {
   expect(taken()).toEqual([
     'info connected to the state of the hub {"nats":"n1:4222"}',
     'warn this NATS server may lose a change when two are made at once in buckets with replicas {"nats":"n1:4222","version":"2.9.10"}',
+    'warn a NATS server does not accept this server, or is not accepted by it {"error":"login"}',
     'info this server holds its lease {"life":"one"}',
     'warn the connection to the state of the hub is lost {"nats":"n1:4222","error":"reset"}',
     'warn the connection to the state of the hub is lost {"nats":"n1:4222"}',

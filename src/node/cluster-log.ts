@@ -57,6 +57,12 @@ export class ClusterLog {
       case 'failed':
         this.#failed(fact.error)
         break
+      case 'refused':
+        this.#log.warn(
+          { error: messageOf(fact.error) },
+          'a NATS server does not accept this server, or is not accepted by it; another one is used',
+        )
+        break
       case 'lease held':
         this.#log.info({ life: fact.life }, 'this server holds its lease: it is one of the hub')
         break

@@ -7,10 +7,11 @@ import { Kvm } from '@nats-io/kv'
 import { type ConnectionOptions, connect } from '@nats-io/transport-node'
 import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
-import { Engine, type EngineOptions } from '../../src/hub/cluster/engine.ts'
+import { Engine, type EngineFact, type EngineOptions } from '../../src/hub/cluster/engine.ts'
 import { encodeHub } from '../../src/hub/cluster/entries.ts'
+import { messageOf } from '../../src/text/error-message.ts'
 import { temporaryDirectory } from '../api/running-node.ts'
-import { Nats, NatsProxy } from '../harness/nats.ts'
+import { Nats, NatsProxy, type NatsServer } from '../harness/nats.ts'
 import { until } from '../harness/waiting.ts'
 import '../harness/slow.ts'
 
@@ -164,20 +165,74 @@ test('connections that break as soon as they stand are opened ever later, until 
   expect(waits.filter((wait) => wait < 2_000)).toEqual([100, 200, 400, 100])
 })
 
-test('wrong credentials', async () => {
-  const nats = await start(
+/** One that wants a login. */
+const lockedOut = () =>
+  start(
     Nats.alone(
       (store) => `jetstream { store_dir: "${store}" }\nauthorization { users: [{ user: "hub", password: "right" }] }`,
     ),
   )
-  await expect(open(nats.addresses)).rejects.toThrow(/do not accept this server's credentials/)
+
+test('wrong credentials', async () => {
+  const nats = await lockedOut()
+  await expect(open(nats.addresses)).rejects.toThrow(/does not accept this server's credentials/)
   const login = { user: 'hub', password: 'wrong' }
-  await expect(open(nats.addresses, { login })).rejects.toThrow(/do not accept this server's credentials/)
+  await expect(open(nats.addresses, { login })).rejects.toThrow(/does not accept this server's credentials/)
   expect(await streams(nats.addresses[0]!, { user: 'hub', pass: 'right' })).toEqual({})
-  // One that does not accept them does not keep a server from those that do.
-  const accepting = await start(Nats.alone())
-  const servers = [...nats.addresses, ...accepting.addresses]
-  for (let round = 0; round < 10; round++) await (await open(servers, { login })).close()
+})
+
+test('a NATS server that does not accept the credentials keeps nobody from those that do, and is told of', async () => {
+  const [refusing] = (await lockedOut()).addresses as [string]
+  const [accepting] = (await start(Nats.alone())).addresses as [string]
+  const told: string[] = []
+  const onFact = (fact: EngineFact) => {
+    if (fact.kind === 'refused') told.push(fact.error.message)
+  }
+  // Whichever is tried first.
+  for (let round = 0; round < 20; round++) await (await open([refusing, accepting], { onFact })).close()
+  expect(new Set(told)).toEqual(
+    new Set([expect.stringContaining(`the NATS server at ${refusing} does not accept this server's credentials`)]),
+  )
+})
+
+test('nor from one that is slower to answer', async () => {
+  const [refusing] = (await lockedOut()).addresses as [string]
+  const [near, far] = await Promise.all([
+    NatsProxy.before(refusing),
+    NatsProxy.before((await start(Nats.alone())).addresses[0] as string),
+  ])
+  closing.push(
+    () => near.close(),
+    () => far.close(),
+  )
+  far.cut()
+  near.changeToServer((text) => {
+    far.open()
+    return text
+  })
+  await (await open([near.address, far.address])).close()
+})
+
+test('nor from one that is not there yet: until then it is told, once in the same words, why there is no other', async () => {
+  const refusing = [await lockedOut(), await lockedOut()].flatMap(({ addresses }) => addresses)
+  const late = await start(Nats.alone())
+  const [accepting] = late.servers as [NatsServer]
+  await accepting.kill()
+  const failures: string[] = []
+  const opening = open([...refusing, ...late.addresses], {
+    onFact: (fact) => {
+      if (fact.kind === 'failed') failures.push(messageOf(fact.error))
+    },
+  })
+  opening.catch(() => {})
+  await until(() => failures.length === 10)
+  const login = (server: string) =>
+    `the NATS server at ${server} does not accept this server's credentials \\(.*\\): see .*; `
+  expect([...new Set(failures)]).toEqual([
+    expect.stringMatching(`^${refusing.map(login).join('')}${accepting.address} refuses the connection$`),
+  ])
+  await accepting.start()
+  await opening
 })
 
 test('by an address over TLS: its certificate is for that address, one for localhost does not do', async () => {

@@ -32,7 +32,7 @@ test('those that say something, without a wait for others, and no connection sta
   // It would be a minute.
   expect(await answering([silent, talking, leaving, gone], 60_000)).toEqual([talking])
   await expect(answering([silent, gone], 200)).rejects.toThrow(`${silent} does not answer`)
-  await expect(answering([gone, silent], 200)).rejects.toThrow('connection refused')
+  await expect(answering([gone, silent], 200)).rejects.toThrow(`${gone} refuses the connection`)
   await expect(answering([leaving], 60_000)).rejects.toThrow(`${leaving} ends the connection at once`)
   for (const socket of open) if (socket.readyState === 'readOnly') socket.destroy()
 })

@@ -43,7 +43,9 @@ function call(server: string, milliseconds: number): Promise<void> {
     socket.once('data', () => end(resolve))
     socket.once('end', () => end(() => reject(new Error(`${server} ends the connection at once`))))
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      end(() => reject(error.code === 'ECONNREFUSED' ? new Error('connection refused', { cause: error }) : error))
+      end(() =>
+        reject(error.code === 'ECONNREFUSED' ? new Error(`${server} refuses the connection`, { cause: error }) : error),
+      )
     })
   })
 }

@@ -37,6 +37,8 @@ export type EngineFact =
   | { readonly kind: 'outdated'; readonly server: string; readonly version: string; readonly safer: string }
   | { readonly kind: 'lost'; readonly server: string; readonly error: unknown }
   | { readonly kind: 'failed'; readonly error: unknown }
+  /** A NATS server does not accept this one, or is not accepted by it; there is a connection to another. */
+  | { readonly kind: 'refused'; readonly error: EngineUnfit }
 
 /** One connection, for as long as it lasts. */
 export interface EngineSession extends Buckets {
@@ -175,25 +177,37 @@ export class Engine {
   }
 
   /**
-   * Tries those that answer one by one, whichever first: the library gives all up where one does not accept the login. Throws EngineUnfit only where each of them
-   * refuses this server, or is refused by it.
+   * Tries those that answer one by one, whichever first, then those that are slower to: the library gives all up where one does not accept the login.
+   * Throws EngineUnfit only where each server refuses this one, or is refused by it.
    */
   async #dial(): Promise<NatsConnection> {
-    const there = await answering(this.#options.servers, REQUEST_MS)
-    const first = Math.floor(Math.random() * there.length)
-    const failures: unknown[] = []
-    for (const server of [...there.slice(first), ...there.slice(0, first)]) {
-      try {
-        return await this.#dialOne(server)
-      } catch (error) {
-        failures.push(error)
+    const { servers, onFact } = this.#options
+    const failures = new Map<string, unknown>()
+    for (let left = servers; left.length > 0; left = servers.filter((server) => !failures.has(server))) {
+      const there = await answering(left, REQUEST_MS).catch((error: unknown) => {
+        failures.set(left[0] as string, error)
+        return []
+      })
+      if (there.length === 0) break
+      const first = Math.floor(Math.random() * there.length)
+      for (const server of [...there.slice(first), ...there.slice(0, first)]) {
+        try {
+          const connection = await this.#dialOne(server)
+          for (const error of failures.values()) if (error instanceof EngineUnfit) onFact?.({ kind: 'refused', error })
+          return connection
+        } catch (error) {
+          failures.set(server, error)
+        }
       }
     }
-    throw failures.find((error) => !(error instanceof EngineUnfit)) ?? failures[0]
+    // In the order of the list, so that the same failures have the same words.
+    const known = servers.flatMap((server) => (failures.has(server) ? [failures.get(server)] : []))
+    const Failure = known.every((error) => error instanceof EngineUnfit) ? EngineUnfit : Error
+    throw new Failure([...new Set(known.map(messageOf))].join('; '), { cause: known[0] })
   }
 
   async #dialOne(server: string): Promise<NatsConnection> {
-    const { servers, credentials, login, tls, connectionName } = this.#options
+    const { credentials, login, tls, connectionName } = this.#options
     // Whose certificate is wanted: where the host is an address, the library would have that of localhost.
     const toHost = tls && { ...tls, host: placeOf(server).host }
     try {
@@ -214,13 +228,13 @@ export class Engine {
     } catch (error) {
       if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
         throw new EngineUnfit(
-          `the NATS servers at ${servers.join(', ')} do not accept this server's credentials (${messageOf(error)}): see ${shownSettings(this.#options)}`,
+          `the NATS server at ${server} does not accept this server's credentials (${messageOf(error)}): see ${shownSettings(this.#options)}`,
           { cause: error },
         )
       }
       if (isOfTls(error)) {
         throw new EngineUnfit(
-          `this server and the NATS servers at ${servers.join(', ')} do not accept each other's certificates (${messageOf(error).trim()}): see hubServer.cluster.tls`,
+          `this server and the NATS server at ${server} do not accept each other's certificates (${messageOf(error).trim()}): see hubServer.cluster.tls`,
           { cause: error },
         )
       }
