@@ -352,6 +352,36 @@ describe('many streams over one WebSocket', () => {
     await until(() => sockets[1]?.readyState === WebSocket.CLOSED)
   })
 
+  test('one whose signal comes while it is being opened is closed, whichever moment that is', async () => {
+    const sent: { open?: { id: number }; close?: { id: number } }[] = []
+    const near = client.connect({
+      ...connection,
+      ...how,
+      webSocket: (url, protocols) => {
+        const socket = new WebSocket(url, protocols)
+        const send = socket.send.bind(socket)
+        socket.send = (text: string) => {
+          sent.push(JSON.parse(text))
+          send(text)
+        }
+        return socket
+      },
+    })
+    const other = client.streamConnectionState(near, {})
+    await other.next()
+    for (let turns = 0; turns < 60; turns++) {
+      const stop = new AbortController()
+      const first = client.streamConnectionState(near, {}, { signal: stop.signal }).next()
+      for (let turn = 0; turn < turns; turn++) await undefined
+      stop.abort(new Error('enough'))
+      await expect(first).rejects.toThrow('enough')
+    }
+    await other.return()
+    const ids = (key: 'open' | 'close') => sent.flatMap(({ [key]: told }) => (told === undefined ? [] : [told.id]))
+    expect(ids('open').length).toBeGreaterThan(1)
+    expect(ids('close').sort((a, b) => a - b)).toEqual(ids('open'))
+  })
+
   test('one that is read more slowly than messages come ends, and the others stay', async () => {
     const near = client.connect({ ...connection, ...how })
     let opened = 0

@@ -93,6 +93,7 @@ class StreamsSocket implements SocketListener {
     signal.addEventListener('abort', stop, { once: true })
     try {
       await Promise.race([this.#opened, aborted(signal)])
+      signal.throwIfAborted()
       this.#say({ open: { id, path } })
       isAsked = true
       yield* queue.read() as AsyncGenerator<Message, void, undefined>
