@@ -25,7 +25,7 @@ test('every fact has a line', () => {
   const { facts, taken } = logging()
   facts.tell({ kind: 'connected', server: 'n1:4222' })
   facts.tell({ kind: 'outdated', server: 'n1:4222', version: '2.9.10', safer: '2.9.21' })
-  facts.tell({ kind: 'refused', error: new EngineUnfit('login') })
+  facts.tell({ kind: 'unusable', error: new EngineUnfit('login') })
   facts.tell({ kind: 'lease held', life: 'one' })
   facts.tell({ kind: 'lost', server: 'n1:4222', error: new Error('reset') })
   facts.tell({ kind: 'lost', server: 'n1:4222', error: undefined })
@@ -35,7 +35,7 @@ test('every fact has a line', () => {
   expect(taken()).toEqual([
     'info connected to the state of the hub {"nats":"n1:4222"}',
     'warn this NATS server may lose a change when two are made at once in buckets with replicas {"nats":"n1:4222","version":"2.9.10"}',
-    'warn a NATS server does not accept this server, or is not accepted by it {"error":"login"}',
+    'warn a NATS server in the list cannot be used {"error":"login"}',
     'info this server holds its lease {"life":"one"}',
     'warn the connection to the state of the hub is lost {"nats":"n1:4222","error":"reset"}',
     'warn the connection to the state of the hub is lost {"nats":"n1:4222"}',

@@ -57,10 +57,10 @@ export class ClusterLog {
       case 'failed':
         this.#failed(fact.error)
         break
-      case 'refused':
+      case 'unusable':
         this.#log.warn(
           { error: messageOf(fact.error) },
-          'a NATS server does not accept this server, or is not accepted by it; another one is used',
+          'a NATS server in the list cannot be used; another one is used',
         )
         break
       case 'lease held':

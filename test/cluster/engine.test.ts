@@ -92,13 +92,17 @@ test('a bucket that is listed and takes no changes yet, as while another server 
   const settings = { max_msgs_per_subject: 1, allow_rollup_hdrs: true }
   await manager.add({ name: 'KV_penstock_tests_members', subjects: ['elsewhere'], ...settings })
   const failures: string[] = []
-  const opening = open([proxy.address], {
+  let unusable = 0
+  const opening = open([proxy.address, ...(await lockedOut()).addresses], {
     onFact: (fact) => {
       if (fact.kind === 'failed') failures.push(String(fact.error))
+      if (fact.kind === 'unusable') unusable++
     },
   })
   opening.catch(() => {})
-  await until(() => failures.length > 1)
+  await until(() => failures.length > 9)
+  // That one of the others cannot be used is told where there is a connection.
+  expect(unusable).toBe(0)
   expect(valuesAsked()).toBe(0)
   expect(new Set(failures)).toEqual(
     new Set(['Error: the bucket penstock_tests_members takes no changes yet: it is being made, or has no leader']),
@@ -181,17 +185,21 @@ test('wrong credentials', async () => {
   expect(await streams(nats.addresses[0]!, { user: 'hub', pass: 'right' })).toEqual({})
 })
 
-test('a NATS server that does not accept the credentials keeps nobody from those that do, and is told of', async () => {
+test('a NATS server that cannot be used keeps nobody from those that can, and is told of', async () => {
   const [refusing] = (await lockedOut()).addresses as [string]
-  const [accepting] = (await start(Nats.alone())).addresses as [string]
-  const told: string[] = []
+  const [without] = (await start(Nats.alone(() => 'max_payload: 1MB'))).addresses as [string]
+  const [fit] = (await start(Nats.alone())).addresses as [string]
+  const told = new Set<string>()
   const onFact = (fact: EngineFact) => {
-    if (fact.kind === 'refused') told.push(fact.error.message)
+    if (fact.kind === 'unusable') told.add(fact.error.message)
   }
   // Whichever is tried first.
-  for (let round = 0; round < 20; round++) await (await open([refusing, accepting], { onFact })).close()
-  expect(new Set(told)).toEqual(
-    new Set([expect.stringContaining(`the NATS server at ${refusing} does not accept this server's credentials`)]),
+  for (let round = 0; round < 40; round++) await (await open([refusing, without, fit], { onFact })).close()
+  expect(told).toEqual(
+    new Set([
+      expect.stringContaining(`the NATS server at ${refusing} does not accept this server's credentials`),
+      expect.stringContaining(`the NATS server at ${without} runs without JetStream`),
+    ]),
   )
 })
 

@@ -52,7 +52,7 @@ export class EngineUnfit extends Error {
 }
 
 /**
- * Opens the buckets, having checked server and buckets before anything is written; makes those that do not exist. `known`: what was opened before; its
+ * Opens the buckets, having checked them before anything is written; makes those that do not exist. `known`: what was opened before; its
  * bucket of members is never made anew, since every node would hear that it is on this hub no more. Throws EngineUnfit, or what the library
  * throws when the engine does not answer.
  */
@@ -61,7 +61,6 @@ export async function openBuckets(
   options: BucketOptions,
   known: Pick<Buckets, 'membersMade'> | undefined,
 ): Promise<Buckets> {
-  checkServer(connection)
   const plans = bucketsOf(options)
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: REQUEST_MS })
@@ -129,19 +128,19 @@ export function saferVersion(connection: NatsConnection, replicas: number): stri
   return MIN_VERSION_WITH_REPLICAS.join('.')
 }
 
-function checkServer(connection: NatsConnection): void {
+/** Why no hub can be kept by way of this NATS server, whatever the others are. */
+export function unfitnessOf(connection: NatsConnection): EngineUnfit | undefined {
   const { info } = connection
   const version = info?.version ?? ''
   if (!isFrom(version, MIN_VERSION)) {
-    throw new EngineUnfit(
+    return new EngineUnfit(
       `the NATS server at ${connection.getServer()} is version ${version}: a hub of several servers needs ${MIN_VERSION.join('.')} or later`,
     )
   }
-  if (info?.jetstream !== true) {
-    throw new EngineUnfit(
-      `the NATS server at ${connection.getServer()} runs without JetStream: start it with jetstream {} in its configuration`,
-    )
-  }
+  if (info?.jetstream === true) return undefined
+  return new EngineUnfit(
+    `the NATS server at ${connection.getServer()} runs without JetStream: start it with jetstream {} in its configuration`,
+  )
 }
 
 function lost({ bucket }: Plan): EngineUnfit {

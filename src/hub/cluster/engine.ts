@@ -3,7 +3,15 @@ import { connect, credsAuthenticator, errors, type NatsConnection, type TlsOptio
 import type { Timers } from '../../contract/clock.ts'
 import { messageOf } from '../../text/error-message.ts'
 import { answering, placeOf } from './answering.ts'
-import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS, saferVersion } from './buckets.ts'
+import {
+  type BucketOptions,
+  type Buckets,
+  EngineUnfit,
+  openBuckets,
+  REQUEST_MS,
+  saferVersion,
+  unfitnessOf,
+} from './buckets.ts'
 import type { HubKey } from './entries.ts'
 
 /** Between attempts to connect, milliseconds; a connection that stands for the latter lasts. */
@@ -37,8 +45,8 @@ export type EngineFact =
   | { readonly kind: 'outdated'; readonly server: string; readonly version: string; readonly safer: string }
   | { readonly kind: 'lost'; readonly server: string; readonly error: unknown }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** A NATS server does not accept this one, or is not accepted by it; there is a connection to another. */
-  | { readonly kind: 'refused'; readonly error: EngineUnfit }
+  /** A NATS server does not accept this one, is not accepted by it, or is unfit; there is a connection to another. */
+  | { readonly kind: 'unusable'; readonly error: EngineUnfit }
 
 /** One connection, for as long as it lasts. */
 export interface EngineSession extends Buckets {
@@ -145,7 +153,7 @@ export class Engine {
   }
 
   async #connect(): Promise<void> {
-    const connection = await this.#dial()
+    const { connection, unusable } = await this.#dial()
     let buckets: Buckets
     try {
       buckets = await openBuckets(connection, this.#options, this.#known)
@@ -170,6 +178,7 @@ export class Engine {
     this.#session = { ...buckets, closed }
     const server = connection.getServer()
     this.#options.onFact?.({ kind: 'connected', server })
+    for (const error of unusable) this.#options.onFact?.({ kind: 'unusable', error })
     const safer = saferVersion(connection, this.#options.replicas)
     const version = connection.info?.version ?? ''
     if (safer !== undefined) this.#options.onFact?.({ kind: 'outdated', server, version, safer })
@@ -178,10 +187,10 @@ export class Engine {
 
   /**
    * Tries those that answer one by one, whichever first, then those that are slower to: the library gives all up where one does not accept the login.
-   * Throws EngineUnfit only where each server refuses this one, or is refused by it.
+   * Throws EngineUnfit only where each server refuses this one, or is refused by it, or is unfit.
    */
-  async #dial(): Promise<NatsConnection> {
-    const { servers, onFact } = this.#options
+  async #dial(): Promise<{ connection: NatsConnection; unusable: EngineUnfit[] }> {
+    const { servers } = this.#options
     const failures = new Map<string, unknown>()
     for (let left = servers; left.length > 0; left = servers.filter((server) => !failures.has(server))) {
       const there = await answering(left, REQUEST_MS).catch((error: unknown) => {
@@ -193,8 +202,12 @@ export class Engine {
       for (const server of [...there.slice(first), ...there.slice(0, first)]) {
         try {
           const connection = await this.#dialOne(server)
-          for (const error of failures.values()) if (error instanceof EngineUnfit) onFact?.({ kind: 'refused', error })
-          return connection
+          const unfitness = unfitnessOf(connection)
+          if (unfitness !== undefined) {
+            await connection.close()
+            throw unfitness
+          }
+          return { connection, unusable: [...failures.values()].filter((error) => error instanceof EngineUnfit) }
         } catch (error) {
           failures.set(server, error)
         }
