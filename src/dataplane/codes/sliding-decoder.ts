@@ -188,6 +188,15 @@ export class SlidingDecoder {
     if (((sequence - this.newest) | 0) > 0) this.advance(sequence)
   }
 
+  /** A source that the window does not take has been passed on all the same: it is a DUPLICATE when it comes again, unless it is far off. */
+  notePassed(sequence: number): void {
+    const ahead = (sequence - this.newest) | 0
+    if (ahead > MAX_WINDOW || ahead < -HISTORY) return
+    const place = sequence & (SEEN_PLACES - 1)
+    this.numbers[place] = sequence
+    this.how[place] = CAME
+  }
+
   /** Forgets everything; the next source says where the window begins, or `from`, whose predecessors are too late then. */
   reset(from?: number): void {
     this.keeper.keep()

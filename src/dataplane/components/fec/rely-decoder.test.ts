@@ -163,6 +163,28 @@ describe('rely_decoder', () => {
     bench.stop()
   })
 
+  it('passes once what comes doubled and late of a flow that is under way, where it is met and where it has gone on far off', () => {
+    for (const release_in_order of [false, true]) {
+      const bench = decoderOf({ release_in_order })
+      const heard: number[] = []
+      const hear = (numbers: number[]) => {
+        for (const n of numbers) bench.send('in', sourcePacket(payload(20, n), n))
+        heard.push(...numbers)
+      }
+      hear([100, 99, 99, 101, 97, 99, 100, 97])
+      for (const start of [102, 10_000]) for (let n = start; n < start + 20; n++) hear([n + 1, n, n + 1, n - 2, n])
+      bench.advance(1e9)
+      const tags = tagsOut(bench)
+      expect(tags.toSorted((one, other) => one - other)).toEqual([...new Set(heard)].sort((a, b) => a - b))
+      expect(bench.metrics().dec).toMatchObject({
+        duplicate_packets: heard.length - tags.length,
+        late_packets: 0,
+        held_packets: 0,
+      })
+      bench.stop()
+    }
+  })
+
   it('passes the sources of a 65th session on, and follows it when one of the others has been silent', () => {
     const bench = decoderOf()
     for (let session = 1; session <= 64; session++) bench.send('in', sourcePacket(payload(20, 0), 0, session))

@@ -189,7 +189,12 @@ export class RelyReceiver {
 
   /** A leap is followed when several sources in a row make it: one alone, which anybody may have made up, must not cost all others. */
   private takeOutOfReach(stream: RelyStream, packet: number, sequence: number): void {
+    if (stream.knowsFarOff(sequence)) {
+      this.discard(packet, this.counters.duplicate_packets)
+      return
+    }
     if (!stream.hearFarOff(sequence)) {
+      stream.decoder.notePassed(sequence)
       this.passUnfollowed(packet)
       return
     }
@@ -201,7 +206,7 @@ export class RelyReceiver {
       stream.decide(this.loss, Number.POSITIVE_INFINITY)
       this.loss.add(lost, lost)
     }
-    stream.restart(sequence)
+    stream.followFarOff(sequence)
     this.takeSource(stream, packet, sequence)
   }
 

@@ -23,10 +23,10 @@ export class RelyStream {
   used = 0
   /** Where its window began. */
   start = 0
-  /** New sources that came, and those out of reach since the last that was not, near each other; the last of those. */
+  /** New sources that came, and those out of reach since the last that was not, near each other; which these are. */
   sources = 0
   private outOfReach = 0
-  private farOff = 0
+  private readonly farOff = new Int32Array(SOURCES_TO_FOLLOW)
   /** The leap ahead that is not decided. */
   private readonly leap = new RelyLeap()
   /** Since when, and up to which number, packets wait for their turn that came beyond a leap; Infinity where none does. */
@@ -122,13 +122,24 @@ export class RelyStream {
     leap.end()
   }
 
+  /** Whether a source that is out of reach is one of those noted. */
+  knowsFarOff(sequence: number): boolean {
+    for (let n = 0; n < this.outOfReach; n++) if (this.farOff[n] === sequence) return true
+    return false
+  }
+
   /** Notes a source that is out of reach. Whether so many in a row were near each other that they are followed. */
   hearFarOff(sequence: number): boolean {
-    const from = Math.abs((sequence - this.farOff) | 0)
-    if (from > MAX_WINDOW) this.outOfReach = 0
-    if (this.outOfReach > 0 && from === 0) return false
-    this.farOff = sequence
-    return ++this.outOfReach >= SOURCES_TO_FOLLOW
+    const { farOff } = this
+    if (this.outOfReach > 0 && Math.abs((sequence - farOff[this.outOfReach - 1]) | 0) > MAX_WINDOW) this.outOfReach = 0
+    farOff[this.outOfReach++] = sequence
+    return this.outOfReach === SOURCES_TO_FOLLOW
+  }
+
+  /** The session has gone on where those out of reach are, with the last of them: the others have passed. */
+  followFarOff(sequence: number): void {
+    this.restart(sequence)
+    for (const passed of this.farOff) if (passed !== sequence) this.decoder.notePassed(passed)
   }
 
   /** Those between `newest`, which was the newest, and `sequence`, where that is ahead of it, are missing. */
