@@ -190,6 +190,26 @@ describe('sessions', () => {
     bench.stop()
   })
 
+  it('do not recover again what passed before max_sessions cost them their place, or another session did, whenever it gives them one again', () => {
+    const [one, other] = [wireOf(0, 8, [4, 4]), wireOf(1, 8, [4, 4])]
+    for (const lowers of [true, false]) {
+      const bench = decoder({ max_sessions: lowers ? 2 : 1 })
+      const change = (max_sessions: number) =>
+        bench.reconfigure({ dec: { reed_solomon_decoder: { input: 'in', output: 'out', max_sessions } } })
+      bench.send('in', [...one.slice(0, 2), ...other])
+      bytesOut(bench)
+      if (lowers) change(1)
+      change(2)
+      expect(bench.metrics().dec.followed_sessions).toBe(1)
+      bench.send('in', one.slice(2, 8))
+      expect(bytesOut(bench).map(tagOf)).toEqual([2, 3])
+      // The next block is followed from its beginning.
+      bench.send('in', one.slice(10))
+      expect(bytesOut(bench).map(tagOf)).toEqual([6, 7, 4, 5])
+      bench.stop()
+    }
+  })
+
   it('keep no more than a quarter of the slots of the run, however many leave blocks unfinished', () => {
     const bench = decoder()
     const quarter = bench.packets.slots / 4

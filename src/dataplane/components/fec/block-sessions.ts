@@ -53,13 +53,30 @@ export class BlockSessions {
   follow(limit: number): void {
     this.limit = limit
     const { windows, newcomers } = this
+    newcomers.length = Math.min(newcomers.length, limit)
     while (windows.length > limit) {
       const chosen = windows.find(({ active }) => !active) ?? this.silentLongest()
-      if (chosen.active) this.leave(chosen)
+      if (chosen.active) {
+        this.leave(chosen)
+        const notes = new Newcomer()
+        this.note(notes, chosen)
+        newcomers.push(notes)
+      }
       windows.splice(windows.indexOf(chosen), 1)
       if (this.last === chosen) this.last = null
     }
-    newcomers.length = Math.min(newcomers.length, limit)
+  }
+
+  /** Notes how far a session has come that leaves, so that what passed of it is not recovered once it is followed again. */
+  private note(notes: Newcomer, { session, k, r, sourced, newest, used }: BlockWindow): void {
+    notes.session = session
+    notes.k = k
+    notes.r = r
+    notes.packets = 0
+    notes.sourced = sourced
+    notes.newest = newest
+    notes.oldest = newest
+    notes.last = used
   }
 
   /** The window that was found last, where what its session sends next is its too; null otherwise. */
@@ -169,9 +186,12 @@ export class BlockSessions {
     if (silent.used >= newcomer.first) return UNFOLLOWED
     const { sourced, newest } = newcomer
     const oldest = sourced ? newcomer.oldest : block
-    if (leaps) this.leap(silent, oldest, 0)
-    else this.leave(silent)
     newcomer.last = 0
+    if (leaps) this.leap(silent, oldest, 0)
+    else {
+      this.leave(silent)
+      this.note(newcomer, silent)
+    }
     // Where only repairs have come the sources may have passed before: the session has been followed, and gave way since.
     const window = this.open(silent, session, k, r, block, sourced ? newest : block, same !== null && !leaps)
     window.start = oldest
