@@ -75,6 +75,28 @@ console.log(JSON.stringify({ found, error }))`
     expect(descriptors).toBe(0)
   })
 
+  it('whose address another interface has in a network too says which, of the same run or not', () => {
+    const program = `import { startBuilt } from ${JSON.stringify(new URL('./built-run.mjs', import.meta.url))}
+const addresses = { v4: '10.99.0.1', host: '10.99.0.1', v6: 'fd00:99:0::1', again: 'fd00:99::1', other: '10.99.1.1', here: 'fe80::1', there: 'fe80::1' }
+const pipeline = {}
+for (const [name, ip] of Object.entries(addresses)) {
+  pipeline[name] = { tun: { interface_name: name, ip, ...(name === 'host' && { netmask: '32' }), input: name, output: name } }
+}
+const lines = []
+const { end } = await startBuilt(pipeline, ({ level, component, message }) => lines.push([level, component, message]))
+await end()
+console.log(JSON.stringify(lines.filter(([level]) => level === 'WARN')))`
+    const made =
+      'ip link add cable type veth peer name end && ip link set end up && ip link set cable up && ip address add 10.99.0.1/24 dev cable'
+    const [unshare, ...args] = [...NAMESPACE.slice(0, 4), `ip link set lo up && ${made} && exec "$@"`, 'sh']
+    const command = [...args, process.execPath, '--input-type=module', '-e', program]
+    const said = execFileSync(unshare as string, command, { timeout: 60_000, encoding: 'utf8' })
+    expect(JSON.parse(said)).toEqual([
+      ['WARN', 'v4', expect.stringMatching(/^interface cable has the address 10\.99\.0\.1 too: .* give v4 an address/)],
+      ['WARN', 'again', expect.stringMatching(/^interface v6 has the address fd00:99::1 too: /)],
+    ])
+  })
+
   it.each([
     ['10.99.0.1', '-4'],
     ['fd00:99::1', '-6'],

@@ -40,6 +40,8 @@ export interface PacketIo {
   readonly name: string
   /** A TUN interface that was there before: as it was found, and as it stays. */
   readonly found?: InterfaceState | undefined
+  /** Another interface that had the address of this one, which was made, in a network too. */
+  readonly alsoAt?: string | undefined
   /** The backend in use ('LINUX', 'simulated', …), for the log. */
   readonly backend: string
   /** By `IO_COUNTERS`. */

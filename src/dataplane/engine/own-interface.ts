@@ -1,11 +1,31 @@
 /** A TUN or TAP interface that the run made, which it keeps as it is configured: one that is set down and up again has lost routes and IPv6 addresses. */
+import { SocketAddress } from 'node:net'
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 import { native } from '../native/native.ts'
 import { KEPT, type TunOpenOptions } from '../native/socket-calls.ts'
+import { isLinkLocal } from './address.ts'
 import type { Log } from './log.ts'
 import { type NativeIoParts, TunDevice } from './native-packet-io.ts'
 import { errorText } from './system-errors.ts'
 
+/** Another interface that has the address in a network too; of one link an address is on each, and one without a network takes no packets from others. */
+function otherIn(name: string, { address, prefix }: TunOpenOptions): string | undefined {
+  const family = address.includes(':') ? 'ipv6' : 'ipv4'
+  const whole = family === 'ipv6' ? 128 : 32
+  if (prefix === whole || isLinkLocal(address)) return undefined
+  // As the system writes it.
+  const { address: sought } = new SocketAddress({ address, family })
+  const isShared = (at: NetworkInterfaceInfo) => at.address === sought && !at.cidr?.endsWith(`/${whole}`)
+  try {
+    return Object.entries(networkInterfaces()).find(([other, own = []]) => other !== name && own.some(isShared))?.[0]
+  } catch {
+    // Where the system does not tell, nothing is said of it.
+    return undefined
+  }
+}
+
 export class OwnInterface extends TunDevice {
+  readonly alsoAt: string | undefined
   private readonly address: string
   /** It was in another network namespace when last looked. */
   private away = false
@@ -14,9 +34,10 @@ export class OwnInterface extends TunDevice {
   /** What could not be put back, and why, as the log says. */
   private refused = ''
 
-  constructor(io: NativeIoParts, handle: number, name: string, { kind, address }: TunOpenOptions) {
-    super(io, handle, name, kind, false)
-    this.address = address
+  constructor(io: NativeIoParts, handle: number, name: string, options: TunOpenOptions) {
+    super(io, handle, name, options.kind, false)
+    this.address = options.address
+    this.alsoAt = otherIn(name, options)
   }
 
   follow(log: Log): boolean {

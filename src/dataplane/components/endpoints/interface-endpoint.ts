@@ -29,7 +29,7 @@ export const interfaceFields = (what: string) => ({
 
 /** For the pages of both: how an interface comes and goes. */
 export const INTERFACE_LIFE =
-  'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it; the peer of a tunnel, to which its own packets go, needs a route of its own then (ip route add PEER via GATEWAY), or they go into the tunnel again and again: a udp with remote_address warns of that in the run log. A default route that is there already needs a higher metric: beside one of the same, for IPv4 one without, for IPv6 one of 1024, the run does not start. Linux takes the routes of an interface that is set down, and its IPv6 addresses: when this one is up again it gets its address and default route again within a quarter of a second, as it does when somebody removes them. The log says that it is down, and what was put back. Other routes through it are for who made them to make again. In another network namespace, where Linux moves it without addresses and routes, it still carries packets once somebody has set it up there; it is looked after again when it is back, and the log says both.'
+  'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it; the peer of a tunnel, to which its own packets go, needs a route of its own then (ip route add PEER via GATEWAY), or they go into the tunnel again and again: a udp with remote_address warns of that in the run log. A default route that is there already needs a higher metric: beside one of the same, for IPv4 one without, for IPv6 one of 1024, the run does not start. Each interface needs a network of its own: where another one has the same address, what is sent there goes through one of the two only, and the run log says so. Linux takes the routes of an interface that is set down, and its IPv6 addresses: when this one is up again it gets its address and default route again within a quarter of a second, as it does when somebody removes them. The log says that it is down, and what was put back. Other routes through it are for who made them to make again. In another network namespace, where Linux moves it without addresses and routes, it still carries packets once somebody has set it up there; it is looked after again when it is back, and the log says both.'
 
 /** For the pages of both: an interface of `ip tuntap add … mode <kind>`. */
 export const interfaceFound = (kind: 'tun' | 'tap') =>
@@ -164,10 +164,14 @@ export function openInterface(
   const unreadCure = 'make the queue of the interface longer (ip link set NAME txqueuelen 5000)'
   const endpoint = new Endpoint({ ...options, timer, unreadCure }, (events) => io.tun(device, events))
   runInterfaces(context).set(context.name, endpoint.io)
-  const { found } = endpoint.io
+  const { found, alsoAt } = endpoint.io
   if (found === undefined) {
     log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
   } else sayFound(found, config, log)
+  if (alsoAt !== undefined) {
+    const message = `interface ${alsoAt} has the address ${ip} too: what the machine sends to that network goes through one of the two only, mostly the one that was there first (ip route); give ${endpoint.io.name} an address in a network of its own`
+    log('WARN', message, { interface: endpoint.io.name, other: alsoAt })
+  }
   if (endpoint.io.follow) {
     const look = timer(() => {
       endpoint.io.follow?.(log)
