@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { ClusterRegistry } from '../hub/cluster/cluster-registry.ts'
-import type { EngineOptions } from '../hub/cluster/engine.ts'
+import type { EngineAccess, EngineOptions } from '../hub/cluster/engine.ts'
 import type { HubSigner } from '../link/hub-key.ts'
 import type { Identity } from '../link/identity.ts'
 import { rawKey } from '../link/keys.ts'
@@ -71,14 +71,24 @@ export function engineSettings(
   config: NodeConfig,
   hubId: Uint8Array,
 ): Omit<EngineOptions, 'timers' | 'onFact' | 'connectionName'> {
-  const { servers, login, isTls } = natsServersOf(config['hubServer.cluster.natsServers'])
-  const credentials = config['hubServer.cluster.credentialsFile']
-  const tls = tlsFiles(config)
+  const access = () => accessOf(config)
+  // A file that cannot be used is told of before anything is tried.
+  access()
   return {
-    servers,
+    servers: natsServersOf(config['hubServer.cluster.natsServers']).servers,
     name: config['hubServer.cluster.name'],
     hubId,
     replicas: config['hubServer.cluster.replicas'],
+    access,
+  }
+}
+
+/** What the files hold now. Throws as engineSettings. */
+function accessOf(config: NodeConfig): EngineAccess {
+  const { login, isTls } = natsServersOf(config['hubServer.cluster.natsServers'])
+  const credentials = config['hubServer.cluster.credentialsFile']
+  const tls = tlsFiles(config)
+  return {
     ...(login === undefined ? {} : { login }),
     ...(credentials === '' ? {} : { credentials: read('hubServer.cluster.credentialsFile', credentials) }),
     ...(isTls || tls !== undefined ? { tls: tls ?? {} } : {}),
@@ -86,7 +96,7 @@ export function engineSettings(
 }
 
 /** Undefined: no file is named. */
-function tlsFiles(config: NodeConfig): EngineOptions['tls'] {
+function tlsFiles(config: NodeConfig): EngineAccess['tls'] {
   const authority = config['hubServer.cluster.tls.caFile']
   const certificate = config['hubServer.cluster.tls.certificateFile']
   const key = config['hubServer.cluster.tls.keyFile']

@@ -181,7 +181,7 @@ test('wrong credentials', async () => {
   const nats = await lockedOut()
   await expect(open(nats.addresses)).rejects.toThrow(/does not accept this server's credentials/)
   const login = { user: 'hub', password: 'wrong' }
-  await expect(open(nats.addresses, { login })).rejects.toThrow(/does not accept this server's credentials/)
+  await expect(open(nats.addresses, { access: () => ({ login }) })).rejects.toThrow(/does not accept this server's credentials/)
   expect(await streams(nats.addresses[0]!, { user: 'hub', pass: 'right' })).toEqual({})
 })
 
@@ -256,7 +256,7 @@ test('by an address over TLS: its certificate is for that address, one for local
         (store) => `jetstream { store_dir: "${store}" }\ntls { cert_file: "${certificate}", key_file: "${key}" }`,
       ),
     )
-    return await open(addresses, { tls: { ca: readFileSync(certificate, 'utf8') } })
+    return await open(addresses, { access: () => ({ tls: { ca: readFileSync(certificate, 'utf8') } }) })
   }
   await opened('IP:127.0.0.1')
   await expect(opened('DNS:localhost')).rejects.toThrow(/do not accept each other's certificates .*127\.0\.0\.1/)

@@ -127,14 +127,14 @@ describe('what a server proves to the NATS servers', () => {
     )
   })
 
-  const pair = (name: string) => ({
-    'hub-cluster-tls-certificate-file': certificate(`${name}.crt`),
-    'hub-cluster-tls-key-file': certificate(`${name}.key`),
+  const pair = (name: string, file = certificate) => ({
+    'hub-cluster-tls-certificate-file': file(`${name}.crt`),
+    'hub-cluster-tls-key-file': file(`${name}.key`),
   })
   const authority = { 'hub-cluster-tls-ca-file': certificate('ca.crt') }
-  const withTls = () =>
+  const withTls = (file = certificate) =>
     natsWith(
-      `tls { ca_file: "${certificate('ca.crt')}", cert_file: "${certificate('n1.crt')}", key_file: "${certificate('n1.key')}", verify_and_map: true }
+      `tls { ca_file: "${file('ca.crt')}", cert_file: "${file('n1.crt')}", key_file: "${file('n1.key')}", verify_and_map: true }
       accounts { HUB { jetstream: enabled, users: [{ user: "a.hub" }] } }`,
     )
 
@@ -153,6 +153,30 @@ describe('what a server proves to the NATS servers', () => {
     await expect(server({ ...at(there), ...authority, ...pair('b') })).rejects.toThrow(
       /does not accept this server's credentials .*: see hubServer\.cluster\.tls\.certificateFile$/,
     )
+  })
+
+  test('renewed files count for the next connection, and those that cannot be used are told of until then', async () => {
+    const directory = join(root, 'renewed')
+    mkdirSync(directory)
+    const renew = () => execFileSync(join(packageRoot(), 'examples/cluster/certificates.sh'), [directory])
+    const file = (name: string) => join(directory, name)
+    renew()
+    const there = await withTls(file)
+    const node = await server({ ...at(there), 'hub-cluster-tls-ca-file': file('ca.crt'), ...pair('a', file) })
+    const lines = (text: string) => node.logged.filter((line) => line.includes(text))
+    const [engine] = there.servers as [NatsServer]
+    await engine.kill()
+    renew()
+    writeFileSync(file('a.key'), '')
+    await engine.start()
+    await until(
+      () => lines('the state of the hub cannot be reached').some((line) => line.includes('holds no private key')),
+      'a line of the file that cannot be used',
+    )
+    renew()
+    await engine.kill()
+    await engine.start()
+    await until(() => lines('"connected to the state of the hub"').length === 2, 'another connection')
   })
 })
 

@@ -24,13 +24,19 @@ const MAX_PONG_MS = 500
 /** How long a server that starts waits for an engine that is there but has no leader yet, milliseconds. */
 export const START_MS = 30_000
 
-export interface EngineOptions extends BucketOptions {
-  /** `host:port`, or `nats://` and `tls://` addresses. */
-  readonly servers: readonly string[]
+/** What this server and the NATS servers show each other. */
+export interface EngineAccess {
   /** What is in the credentials file. */
   readonly credentials?: Uint8Array
   readonly login?: { readonly user: string; readonly password: string }
   readonly tls?: TlsOptions
+}
+
+export interface EngineOptions extends BucketOptions {
+  /** `host:port`, or `nats://` and `tls://` addresses. */
+  readonly servers: readonly string[]
+  /** As it is now, asked for each connection: it may have been renewed since the last one. Throws an Error where it cannot be had; absent: none is needed. */
+  readonly access?: () => EngineAccess
   /** What this server is called in the NATS servers' lists of connections. */
   readonly connectionName: string
   readonly timers: Timers
@@ -190,7 +196,8 @@ export class Engine {
    * Throws EngineUnfit only where each server refuses this one, or is refused by it, or is unfit.
    */
   async #dial(): Promise<{ connection: NatsConnection; unusable: EngineUnfit[] }> {
-    const { servers } = this.#options
+    const { servers, access } = this.#options
+    const shown = access?.() ?? {}
     const failures = new Map<string, unknown>()
     for (let left = servers; left.length > 0; left = servers.filter((server) => !failures.has(server))) {
       const there = await answering(left, REQUEST_MS).catch((error: unknown) => {
@@ -201,7 +208,7 @@ export class Engine {
       const first = Math.floor(Math.random() * there.length)
       for (const server of [...there.slice(first), ...there.slice(0, first)]) {
         try {
-          const connection = await this.#dialOne(server)
+          const connection = await this.#dialOne(server, shown)
           const unfitness = unfitnessOf(connection)
           if (unfitness !== undefined) {
             await connection.close()
@@ -219,8 +226,9 @@ export class Engine {
     throw new Failure([...new Set(known.map(messageOf))].join('; '), { cause: known[0] })
   }
 
-  async #dialOne(server: string): Promise<NatsConnection> {
-    const { credentials, login, tls, connectionName } = this.#options
+  async #dialOne(server: string, access: EngineAccess): Promise<NatsConnection> {
+    const { connectionName } = this.#options
+    const { credentials, login, tls } = access
     // Whose certificate is wanted: where the host is an address, the library would have that of localhost.
     const toHost = tls && { ...tls, host: placeOf(server).host }
     try {
@@ -241,7 +249,7 @@ export class Engine {
     } catch (error) {
       if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
         throw new EngineUnfit(
-          `the NATS server at ${server} does not accept this server's credentials (${messageOf(error)}): see ${shownSettings(this.#options)}`,
+          `the NATS server at ${server} does not accept this server's credentials (${messageOf(error)}): see ${shownSettings(access)}`,
           { cause: error },
         )
       }
@@ -288,7 +296,7 @@ export function notInTime(servers: readonly string[], error: unknown): EngineUnf
 }
 
 /** The settings with what this server logs in with; those with which it could, where it has nothing. */
-function shownSettings({ credentials, login, tls }: EngineOptions): string {
+function shownSettings({ credentials, login, tls }: EngineAccess): string {
   const shown = [
     ...(credentials === undefined ? [] : ['hubServer.cluster.credentialsFile']),
     ...(login === undefined ? [] : ['the user and password in hubServer.cluster.natsServers']),
