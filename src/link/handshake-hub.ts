@@ -174,7 +174,9 @@ export class HubHandshake {
     const serverKey = rawKey(identity.publicKey)
     const hubKey = signer?.key ?? serverKey
     if ([serverKey, hubKey].some((key) => Buffer.compare(hello.nodeKey, key) === 0)) {
-      throw new Violation('a node with the key of this hub')
+      throw new Violation(
+        "the node has this hub's identity: is it the hub itself, or does it run with a copy of the hub's data directory?",
+      )
     }
     this.#hello = hello
     const statement = signer?.statement(certificate?.key)

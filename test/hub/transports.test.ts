@@ -1,6 +1,6 @@
 /** The hub on real nodes with real sockets: every row of the specification's error table over REST, gRPC, events and WebSockets. */
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -175,6 +175,20 @@ describe('authenticateByRequest', () => {
     echo.close()
     plain.close()
     await stop(closed)
+  })
+
+  test("a node with a copy of the hub's data directory", async () => {
+    const [original, copied] = [directory(), directory()]
+    const own = await startReal(original, { hub: 'true' })
+    mkdirSync(copied)
+    copyFileSync(joinPath(original, 'identity.pem'), joinPath(copied, 'identity.pem'))
+    const copy = await startReal(copied)
+    for (const caller of callersOf(copy)) {
+      await expect(caller.unary('authenticateByRequest', { hubServerAddress: addressOf(own) })).rejects.toThrow(
+        "the node has this hub's identity: is it the hub itself, or does it run with a copy of the hub's data directory?",
+      )
+    }
+    await Promise.all([copy, own].map(stop))
   })
 
   test('a bad address', async () => {
