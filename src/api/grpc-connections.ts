@@ -210,6 +210,8 @@ export class GrpcConnections {
       const connection = session === undefined ? undefined : this.#bySession.get(session)
       if (session === undefined || connection === undefined || session.destroyed) return
       if (stream.headersSent && stream.writableEnded) {
+        // Nobody else does: a client that sends all of its request before it reads the answer would wait for room for ever.
+        stream.resume()
         if (!connection.refused.take()) this.#end(session, 'REFUSED_CALLS')
         return
       }

@@ -104,6 +104,20 @@ describe('unary', () => {
     session.destroy()
   })
 
+  test.each([
+    ['of no such method', '/no.Such/method', 'application/grpc'],
+    ['that is no gRPC', operation('getNode').grpcPath, 'text/plain'],
+  ])('a client that sends all of a call %s before it reads the answer gets that', async (_, path, type) => {
+    const session = connect(`http://127.0.0.1:${port}`)
+    const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': type, te: 'trailers' })
+    const answered = once(stream, 'response')
+    // Twice what may be sent before anything of it is read (RFC 9113, section 6.9.2).
+    stream.end(Buffer.alloc(128 * 1024))
+    await once(stream, 'finish')
+    expect((await answered)[0]).toMatchObject(type === 'text/plain' ? { ':status': 415 } : { 'grpc-status': '12' })
+    session.destroy()
+  })
+
   test('clients are told how much metadata is taken', async () => {
     const session = connect(`http://127.0.0.1:${port}`)
     const [settings] = await once(session, 'remoteSettings')
