@@ -1,6 +1,5 @@
 /** A TUN or TAP interface that the run made, which it keeps as it is configured: one that is set down and up again has lost routes and IPv6 addresses. */
-import { SocketAddress } from 'node:net'
-import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
+import type { NetworkInterfaceInfo } from 'node:os'
 import { native } from '../native/native.ts'
 import { KEPT, type TunOpenOptions } from '../native/socket-calls.ts'
 import { isLinkLocal } from './address.ts'
@@ -13,6 +12,9 @@ function otherIn(name: string, { address, prefix }: TunOpenOptions): string | un
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
   const whole = family === 'ipv6' ? 128 : 32
   if (prefix === whole || isLinkLocal(address)) return undefined
+  // Loaded where an interface is made: a thread that starts loads neither.
+  const { SocketAddress } = process.getBuiltinModule('node:net')
+  const { networkInterfaces } = process.getBuiltinModule('node:os')
   // As the system writes it.
   const { address: sought } = new SocketAddress({ address, family })
   const isShared = (at: NetworkInterfaceInfo) => at.address === sought && !at.cidr?.endsWith(`/${whole}`)
