@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { release } from 'node:os'
 import type { Command } from 'commander'
+import type { TUN_NOT_OPENED } from '../dataplane/engine/io-faults.ts'
 import { AddonMissing, buildingAdvice } from '../dataplane/native/addon-missing.ts'
 import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
 import type { Native } from '../dataplane/native/native.ts'
@@ -97,7 +98,7 @@ function udp(native: Native): Finding {
 }
 
 /** Makes a TUN interface and takes it away again. */
-function tun(native: Native): Finding {
+function tun(native: Native, notOpened: typeof TUN_NOT_OPENED): Finding {
   if (!existsSync('/dev/net/tun')) {
     const advice = 'load the module (modprobe tun), in a container add --device /dev/net/tun'
     return { check: 'tun', grade: 'warn', found: '/dev/net/tun is missing: no tun and tap components', advice }
@@ -116,7 +117,9 @@ function tun(native: Native): Finding {
     })
     return { check: 'tun', grade: 'ok', found: 'interfaces can be created' }
   } catch (error) {
-    const advice = 'run as root, or with CAP_NET_ADMIN (setcap cap_net_admin+ep on node)'
+    const { code = '', syscall } = error as NodeJS.ErrnoException
+    const refused = syscall === 'open' ? notOpened[code] : undefined
+    const advice = refused ?? 'run as root, or with CAP_NET_ADMIN (setcap cap_net_admin+ep on node)'
     return { check: 'tun', grade: 'warn', found: messageOf(error), advice }
   } finally {
     native.ownerRelease(owner)
@@ -227,7 +230,8 @@ async function examine(): Promise<Finding[]> {
   const { aeadAdvice } = await import('../dataplane/native/aead-backends.ts')
   for (const check of [cpus, kernels]) findings.push(check(native))
   findings.push(aead(native, aeadAdvice))
-  for (const check of [udp, tun]) findings.push(check(native))
+  const { TUN_NOT_OPENED } = await import('../dataplane/engine/io-faults.ts')
+  findings.push(udp(native), tun(native, TUN_NOT_OPENED))
   return [...findings, buffers(), privileges(), ports(), ...limits(), clock()]
 }
 

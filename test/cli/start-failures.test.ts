@@ -20,6 +20,8 @@ const NAMESPACE = ['unshare', '-n', 'sh', '-c']
 const setUp = 'ip link set lo up && ip tuntap add dev probe0 mode tun && ip link del probe0'
 const privileged = spawnSync(NAMESPACE[0] as string, [...NAMESPACE.slice(1), setUp]).status === 0
 if (!privileged) console.warn('SKIPPED: what the commands say of ports and interfaces needs root, unshare and ip')
+const hasStrace = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status === 0
+if (!hasStrace) console.warn('SKIPPED: a /dev/net/tun that the system does not open needs strace')
 const canDrop = privileged && NOBODY !== undefined
 if (!canDrop) console.warn('SKIPPED: what an ordinary user may not do needs setpriv to try')
 
@@ -146,6 +148,19 @@ describe.skipIf(!privileged)('a TUN interface', () => {
     const { code, stderr } = await penstock(['run', file])
     expect(code).toBe(1)
     expect(stderr).toMatch(/component "two" \(tun\): interface "pst0" is in use by another process or run: .*\(EBUSY\)/)
+  })
+
+  test.skipIf(!hasStrace).each([
+    ['EPERM', 'the container or unit is not allowed the device /dev/net/tun: allow it (LXC'],
+    ['EACCES', 'this user may not open /dev/net/tun: let it read and write there'],
+  ])('whose device the system does not open, with %s', async (code, why) => {
+    const inject = `-e trace=openat,open -e inject=openat,open:error=${code}`
+    const refused = { through: `strace -f -qq -o /dev/null -P /dev/net/tun ${inject}` }
+    const { stderr } = await penstock(['run', tun()], refused)
+    expect(stderr).toContain(`component "device" (tun): interface "pst0" cannot be made: ${why}`)
+    const { stdout } = await penstock(['doctor', '-o', 'json'], refused)
+    const findings: { check: string }[] = JSON.parse(stdout)
+    expect(findings.find(({ check }) => check === 'tun')).toMatchObject({ advice: expect.stringContaining(why) })
   })
 
   test('that is deleted while it runs', async () => {

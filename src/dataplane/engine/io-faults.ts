@@ -73,6 +73,13 @@ const ID_CURES: Readonly<Record<string, string>> = {
   'bind EADDRINUSE': 'another client of that server has the id: choose another bind_address',
 }
 
+/** Why /dev/net/tun cannot be opened, by the system's word, with the cure. */
+export const TUN_NOT_OPENED: Readonly<Record<string, string>> = {
+  EPERM:
+    'the container or unit is not allowed the device /dev/net/tun: allow it (LXC lxc.cgroup2.devices.allow = c 10:200 rwm, Docker --device /dev/net/tun, systemd DeviceAllow=/dev/net/tun)',
+  EACCES: 'this user may not open /dev/net/tun: let it read and write there (chmod 666 /dev/net/tun)',
+}
+
 /** `error` of making a TUN or TAP interface, with the cause and the cure where they are known. */
 export function tunFault(error: unknown, { kind, name, address }: TunOpenOptions): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
@@ -83,6 +90,8 @@ export function tunFault(error: unknown, { kind, name, address }: TunOpenOptions
       'cannot have an IPv6 address, for IPv6 is switched off here: switch it on (sysctl net.ipv6.conf.all.disable_ipv6=0 and net.ipv6.conf.default.disable_ipv6=0, for a container with --sysctl), or set ip to an IPv4 address',
     )
   }
+  const notOpened = syscall === 'open' ? TUN_NOT_OPENED[code ?? ''] : undefined
+  if (notOpened !== undefined) return failed(`cannot be made: ${notOpened}`)
   if (code === 'EPERM' || code === 'EACCES') {
     return failed('cannot be made without the capability CAP_NET_ADMIN: run as root or grant it')
   }
