@@ -4,6 +4,7 @@ import { PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
 import { writeDuration } from '../text/durations.ts'
 import { answerRequests } from './authentication-screen.ts'
+import { hasCode } from './client.ts'
 import { Failure, Interrupted, SilentFailure, UsageFailure } from './failure.ts'
 import { meant, OF_BEGINNINGS } from './ids.ts'
 import { metadataText } from './node-details.ts'
@@ -108,7 +109,7 @@ function unanswered(requestId: string, error: unknown): Answered {
   return { requestId, error: error.message }
 }
 
-const isNotFound = (error: unknown): boolean => error instanceof PenstockError && error.code === 'NOT_FOUND'
+const isNotFound = (error: unknown): boolean => hasCode(error, 'NOT_FOUND')
 
 function printAnswered({ requestId, accepted, error }: Answered): void {
   if (error === undefined) print(`${accepted ? 'approved' : 'rejected'} ${requestId}`)
@@ -142,9 +143,12 @@ async function answer(ids: string[], accept: boolean, options: AnswerOptions): P
   if (answered.some(({ error }) => error !== undefined)) throw new SilentFailure()
 }
 
+/** Whether a failure may be over soon: the hub is being restarted, or a node went away as it was approved. */
+const mayPass = (error: unknown): error is Error => error instanceof Failure || hasCode(error, 'UNAVAILABLE')
+
 /**
  * Lets the nodes join as soon as they ask, for `wait` ms. One that has not asked by then, or whose request failed, makes the command fail; one that gave
- * its request up, or was refused by another operator, may ask again, and one that another let in is in.
+ * its request up, or was refused by another operator, may ask again, and one that another let in is in. A hub that goes away may come back.
  */
 async function approveOnceAsked(ids: string[], { wait = 0, ...options }: AnswerOptions): Promise<void> {
   if (options.all) throw new UsageFailure('--wait is for nodes that are named: --all would let in whoever asks')
@@ -156,37 +160,50 @@ async function approveOnceAsked(ids: string[], { wait = 0, ...options }: AnswerO
   const client = await reachedBy(options)
   const there = (await client.getNodes()).nodes.find(({ id }) => ids.includes(id))
   if (there !== undefined) throw new Failure(`node ${there.id} is on the hub already`)
-  const socket = await RequestSocket.open(client)
+  let socket: RequestSocket | undefined = await RequestSocket.open(client)
   const stop = interruption()
   const over = AbortSignal.any([stop, AbortSignal.timeout(wait)])
   const missing = new Set(ids)
   const answered: Answered[] = []
+  const look = async () => {
+    socket ??= await RequestSocket.open(client)
+    const { requests: pending } = await client.getPendingAuthenticationRequests()
+    for (const { requestId, node } of pending) {
+      if (node === undefined || !missing.has(node.id)) continue
+      const outcome = await settle({ client, socket, accept: true }, pending, requestId).catch((error: unknown) => {
+        if (mayPass(error)) throw error
+        return isNotFound(error) ? undefined : unanswered(requestId, error)
+      })
+      if (outcome === undefined) continue
+      missing.delete(node.id)
+      answered.push(outcome)
+      if (options.output !== 'json') printAnswered(outcome)
+    }
+    // Somebody else may have approved it since.
+    for (const { id } of (await client.getNodes()).nodes) {
+      if (missing.delete(id) && options.output !== 'json') print(`node ${id} is on the hub: another has approved it`)
+    }
+  }
+  let failure: Error | undefined
   try {
     for (;;) {
-      const { requests: pending } = await client.getPendingAuthenticationRequests()
-      for (const { requestId, node } of pending) {
-        if (node === undefined || !missing.has(node.id)) continue
-        const outcome = await settle({ client, socket, accept: true }, pending, requestId).catch((error: unknown) =>
-          isNotFound(error) ? undefined : unanswered(requestId, error),
-        )
-        if (outcome === undefined) continue
-        missing.delete(node.id)
-        answered.push(outcome)
-        if (options.output !== 'json') printAnswered(outcome)
-      }
-      // Somebody else may have approved it since.
-      for (const { id } of (await client.getNodes()).nodes) {
-        if (missing.delete(id) && options.output !== 'json') print(`node ${id} is on the hub: another has approved it`)
-      }
+      failure = undefined
+      await look().catch((error: unknown) => {
+        if (!mayPass(error)) throw error
+        failure = error
+        socket?.close()
+        socket = undefined
+      })
       if (missing.size === 0 || over.aborted) break
       await pause(LOOKED_AT_MS, over)
     }
   } finally {
-    socket.close()
+    socket?.close()
     if (options.output === 'json') printJson(answered)
   }
   const late = [...missing].join(', ')
   if (late !== '' && stop.aborted) throw new Interrupted(`interrupted: ${late} did not ask to join`, stop.reason)
+  if (late !== '' && failure !== undefined) throw failure
   if (late !== '') throw new Failure(`not within ${writeDuration(wait)}: ${late} did not ask to join`)
   if (answered.some(({ error }) => error !== undefined)) throw new SilentFailure()
 }

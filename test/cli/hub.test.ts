@@ -289,6 +289,39 @@ describe('answering', () => {
     expect(await at(east, 'disconnect')).toMatchObject({ code: 0 })
   })
 
+  it('of a node that is awaited, where the hub is away for a while', async () => {
+    const [looked, refused] = [deferred(), deferred()]
+    let restarted = await up('restarted', '--hub')
+    const proxy = createServer((client) => {
+      const server = connect(Number(new URL(restarted.url).port), '127.0.0.1')
+      client.on('data', (chunk) => {
+        if (chunk.includes('GET /v1/hub-server/authentication-requests ')) looked.resolve()
+        server.write(chunk)
+      })
+      server.on('data', (chunk) => client.write(chunk)).on('close', () => client.destroy())
+      server.on('error', refused.resolve)
+      client.on('error', () => {}).on('close', () => server.destroy())
+    })
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const awaited = penstock(['authentication-requests', 'approve', east.id, '--wait', '5min', '--url', url])
+    try {
+      await looked.promise
+      const gone = once(restarted.process, 'exit')
+      restarted.process.kill('SIGTERM')
+      await gone
+      await refused.promise
+      restarted = await up('restarted', '--hub')
+      const asked = penstock(['authenticate-by-request', restarted.url, '--url', east.url])
+      expect(await awaited).toMatchObject({ code: 0, stdout: expect.stringMatching(/^approved \d+\n$/), stderr: '' })
+      expect((await asked).code).toBe(0)
+    } finally {
+      proxy.close()
+      restarted.process.kill('SIGKILL')
+    }
+    expect(await at(east, 'disconnect')).toMatchObject({ code: 0 })
+  })
+
   it('of more than the terminal has rows for: the one that a key would answer is seen', async () => {
     const over = new AbortController()
     const body = JSON.stringify({ hubServerAddress: hub.url })
