@@ -7,7 +7,7 @@ import { Failure } from './failure.ts'
 import { metadataText } from './node-details.ts'
 import { interruption } from './options.ts'
 import { RequestSocket } from './request-socket.ts'
-import { LiveRegion, named, paint, table } from './terminal.ts'
+import { LiveRegion, named, paint, restoreAtQuit, table } from './terminal.ts'
 
 /** How often the list is compared with the hub's: requests that go away, or come to be answered anew, are not told by the stream, ms. */
 const COMPARE_MS = 1_000
@@ -175,6 +175,7 @@ export async function answerRequests(client: Client): Promise<void> {
   const { stdin } = process
   // Before, signals end the process at once, whatever the node does.
   const stop = interruption()
+  const forgetQuit = restoreAtQuit(() => stdin.setRawMode(false))
   emitKeypressEvents(stdin)
   stdin.setRawMode(true)
   draw()
@@ -197,6 +198,7 @@ export async function answerRequests(client: Client): Promise<void> {
     clearInterval(comparing)
     if (onKey !== undefined) stdin.off('keypress', onKey)
     stdin.setRawMode(false)
+    forgetQuit()
     stdin.pause()
     socket.close()
     live.keep()

@@ -1,6 +1,6 @@
 /** The whole terminal for one command: redrawn on a clock, at a key and when its size changes, and given back as it was. */
 import { emitKeypressEvents, type Key } from 'node:readline'
-import { cut, cutLines, harmless } from './terminal.ts'
+import { cut, cutLines, harmless, restoreAtQuit } from './terminal.ts'
 
 /** The screen beside the one with what was typed, without a cursor (xterm control sequences, DECSET 1049 and 25). */
 const ENTER = '\x1b[?1049h\x1b[?25l'
@@ -29,6 +29,7 @@ export async function showFullScreen(screen: Screen, interval: number, stop: Abo
   stdout.write(ENTER)
   // A second signal ends the process at once.
   process.once('exit', restore)
+  const forgetQuit = restoreAtQuit(restore)
   let clock: NodeJS.Timeout | undefined
   let onKey: ((text: string | undefined, key: Key) => void) | undefined
   try {
@@ -57,6 +58,7 @@ export async function showFullScreen(screen: Screen, interval: number, stop: Abo
     if (onKey !== undefined) stdin.off('keypress', onKey)
     stdin.pause()
     process.off('exit', restore)
+    forgetQuit()
     restore()
   }
 }

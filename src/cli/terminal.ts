@@ -259,6 +259,17 @@ export async function ask(question: string): Promise<boolean | undefined> {
   }
 }
 
+/** Calls `restore` before SIGQUIT ends the process: Node.js gives a terminal its modes back at its other ends, not at this one. Gives what takes that back. */
+export function restoreAtQuit(restore: () => void): () => void {
+  const quit = () => {
+    restore()
+    // Nobody hears it any more: it ends the process, with a core dump where those are wanted.
+    process.kill(process.pid, 'SIGQUIT')
+  }
+  process.once('SIGQUIT', quit)
+  return () => process.off('SIGQUIT', quit)
+}
+
 /** The first of the lines, as many as there is room for; the last of these says how many are left out, where some are. */
 export function cutLines(lines: readonly string[], room: number): readonly string[] {
   return lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -39,7 +40,7 @@ async function done(child: ChildProcess): Promise<void> {
 }
 
 beforeAll(async () => {
-  const started = await startNode(`${directory.path}/data`, '--node-name', 'shed')
+  const started = await startNode(`${directory.path}/data`, '--node-name', 'shed', '--hub')
   node = started.node
   url = started.url
   const slow = structuredClone(lossy)
@@ -98,9 +99,14 @@ describe('top in a terminal', () => {
     expect(await top.code()).toBe(0)
   })
 
-  it.each(['Ctrl-C', 'SIGTERM'])('leaves the modes of the terminal as they were, at %s', async (how) => {
-    const top = `"${process.execPath}" ${packageRoot()}/bin/penstock.js top -i 100ms`
-    const script = `before=$(stty -g); ${top}; echo "code $?"; [ "$before" = "$(stty -g)" ] && echo as before`
+  it.each([
+    ['Ctrl-C', 'top -i 100ms', 'running', 0],
+    ['SIGTERM', 'top -i 100ms', 'running', 0],
+    ['SIGQUIT', 'top -i 100ms', 'running', 128 + constants.signals.SIGQUIT],
+    ['SIGQUIT', 'authentication-requests', 'q quits', 128 + constants.signals.SIGQUIT],
+  ])('leaves the modes of the terminal as they were, at %s: %s', async (how, command, drawn, code) => {
+    const screen = `"${process.execPath}" ${packageRoot()}/bin/penstock.js ${command}`
+    const script = `ulimit -c 0; before=$(stty -g); ${screen}; echo "code $?"; [ "$before" = "$(stty -g)" ] && echo as before`
     const driver = fileURLToPath(new URL('terminal.py', import.meta.url))
     const shell = spawn('python3', [driver, 'bash', '--norc', '-c', script], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -111,12 +117,14 @@ describe('top in a terminal', () => {
       shown += chunk
     })
     const closed = once(shell, 'close')
-    await until(() => shown.includes('running'))
+    await until(() => shown.includes(drawn))
     if (how === 'Ctrl-C') shell.stdin.write(KEYS.interrupt)
-    else process.kill(await childOf(await childOf(shell.pid as number)), 'SIGTERM')
+    else process.kill(await childOf(await childOf(shell.pid as number)), how)
     await closed
-    const after = shown.slice(shown.lastIndexOf('\x1b[?1049l'))
-    expect(after).toContain('code 0')
+    // What the screen beside this one shows is gone with it.
+    const after = shown.slice(Math.max(0, shown.lastIndexOf('\x1b[?1049')))
+    if (command.startsWith('top')) expect(after.startsWith('\x1b[?1049l')).toBe(true)
+    expect(after).toContain(`code ${code}`)
     expect(after).toContain('as before')
   })
 })
