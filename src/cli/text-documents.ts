@@ -1,5 +1,5 @@
 /** The documents of a YAML or JSON text, each with the places of its values. */
-import type { Document, ParsedNode } from 'yaml'
+import type { Alias, Document, ParsedNode } from 'yaml'
 import { messageOf } from '../text/error-message.ts'
 import { JsonPlaces, readJson } from '../text/json-text.ts'
 import { below, tokensOf } from '../text/pointer.ts'
@@ -62,8 +62,10 @@ function yamlDocuments({ file, text }: Source): TextDocument[] {
       // Nothing but comments.
       if (value !== null) read.push({ value, placeOf })
     } catch (error) {
-      // Aliases that would multiply without end, for one.
-      problems.push({ pointer: '', message: wordingOf(error), ...placeOf('') })
+      // An alias of nothing, or aliases that would multiply without end.
+      const alias = error instanceof ReferenceError ? aliasOfNothing(document as Parsed) : undefined
+      const where = alias === undefined ? placeOf('') : place(alias.range[0])
+      problems.push({ pointer: '', message: wordingOf(error), ...where })
     }
   }
   if (problems.length === 0) return read
@@ -76,6 +78,25 @@ function wordingOf(error: unknown): string {
   const { YAMLError } = yaml()
   const isDeep = error instanceof RangeError || (error instanceof YAMLError && error.code === 'RESOURCE_EXHAUSTION')
   return isDeep ? 'the document is nested too deeply' : messageOf(error)
+}
+
+/** The first alias before which nothing bears its anchor. */
+function aliasOfNothing(document: Parsed): Alias.Parsed | undefined {
+  const { isAlias, visit } = yaml()
+  const anchors = new Set<string>()
+  let found: Alias.Parsed | undefined
+  visit(document, {
+    Node: (_, node) => {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor)
+      } else if (!anchors.has(node.source)) {
+        found = node as Alias.Parsed
+        return visit.BREAK
+      }
+      return undefined
+    },
+  })
+  return found
 }
 
 /** Where the value at a pointer begins, of a member its key; else where the nearest does that holds it. */

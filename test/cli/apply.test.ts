@@ -152,6 +152,7 @@ describe('apply', () => {
       'name: a\nconfig: &c\n  engine_config:\n    again: *c\n',
       /circle\.yaml:4:5: \/config\/engine_config\/again: the alias leads back/,
     ],
+    ['alias.yaml', 'name: &a a\nconfig: {x: *a, y: *b}\n', /alias\.yaml:2:20: .*alias.*: b/],
     [
       'deep.yaml',
       `name: a\nconfig: ${'['.repeat(3000)}${']'.repeat(3000)}\n`,
