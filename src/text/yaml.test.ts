@@ -30,10 +30,12 @@ test.each([
   '\ufeffx',
   'c1 \u009b31m',
   'a flag \u{1f3f4}\u{e0067}\u{e007f}',
+  // Not of those that YAML takes unescaped (1.2.2, section 5.1).
+  'no\ufffe characters\uffff',
 ])('of %j what is not seen is escaped, and read as it was', (text) => {
   const value = { [text]: `${text}\nand more` }
   const written = yamlOf(value)
-  expect(written).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}]/u)
+  expect(written).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\ufffe\uffff]/u)
   expect(parse(written)).toEqual(value)
 })
 
