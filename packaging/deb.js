@@ -14,9 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { inScratch, manifest, megabytes, packageDate, root, run } from './steps.js'
+import { inScratch, manifest, megabytes, optionsGiven, packageDate, root, run } from './steps.js'
 import { installedTree } from './tree.js'
 
 const { DEBFULLNAME = 'penstock packagers', DEBEMAIL = 'penstock@packages.invalid' } = process.env
@@ -142,6 +141,7 @@ async function packDebian(out) {
   })
 }
 
-const { values } = parseArgs({ options: { out: { type: 'string', default: join(root, 'packages') } } })
+const out = { type: 'string', default: join(root, 'packages') }
+const values = optionsGiven({ out }, 'npm run package:deb -- [--out DIRECTORY]')
 const file = await packDebian(resolve(values.out))
 console.log(`${file} ${megabytes(statSync(file).size)}`)

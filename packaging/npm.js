@@ -6,11 +6,10 @@
 import { cpSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { manPages } from '../dist/src/cli/man-pages.js'
 import { createProgram } from '../dist/src/cli/program.js'
 import { buildable, prebuild } from './addon.js'
-import { inScratch, manifest, megabytes, packageDate, root, run } from './steps.js'
+import { endWithUsage, inScratch, manifest, megabytes, optionsGiven, packageDate, root, run } from './steps.js'
 
 /** Packs the package in `directory`; gives the path of the tarball in `out`. */
 function pack(directory, out, args = []) {
@@ -60,12 +59,15 @@ export async function packPenstock(out, architectures) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({
-    options: {
-      out: { type: 'string', default: join(root, 'packages') },
-      arch: { type: 'string', multiple: true, default: buildable() },
-    },
-  })
+  const known = buildable()
+  const options = {
+    out: { type: 'string', default: join(root, 'packages') },
+    arch: { type: 'string', multiple: true, default: known },
+  }
+  const usage = `npm run package -- [--out DIRECTORY] [--arch ARCH …], here with ${known.join(' or ')}`
+  const values = optionsGiven(options, usage)
+  const unknown = values.arch.find((arch) => !known.includes(arch))
+  if (unknown !== undefined) endWithUsage(`nothing here builds for ${unknown}`, usage)
   const out = resolve(values.out)
   const packages = [await packPenstock(out, values.arch), pack(join(root, 'clients/typescript'), out)]
   for (const file of packages) console.log(`${file} ${megabytes(statSync(file).size)}`)

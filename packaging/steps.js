@@ -4,12 +4,28 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 /** The repository. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** The package.json of the repository. */
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+/** Ends a script that was called wrongly. */
+export function endWithUsage(problem, usage) {
+  console.error(`${problem}\nusage: ${usage}`)
+  process.exit(2)
+}
+
+/** The options that a script was called with; ends it where it takes no such. */
+export function optionsGiven(options, usage) {
+  try {
+    return parseArgs({ options }).values
+  } catch (error) {
+    return endWithUsage(error.message, usage)
+  }
+}
 
 /** Runs a command in `cwd`, its errors shown; gives what it prints, and throws unless it succeeds. */
 export function run(command, args, cwd = root) {
