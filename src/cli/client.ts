@@ -1,7 +1,7 @@
 /** The client with which commands call a node: its token, whose certificate it takes, and failures that say what to do. */
 import { type CallOptions, type Client, connect, createClient, getLocalNodeId, PenstockError } from '@penstock/client'
 import { nodeFetch, nodeWebSocket, UntrustedCertificate } from '@penstock/client/node'
-import { isLoopbackHost } from '../contract/address.ts'
+import { isLoopbackHost, withoutBrackets } from '../contract/address.ts'
 import { speaksNoTls, tlsFault } from '../link/tls-error.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
@@ -72,7 +72,7 @@ async function inTime<T>(call: (options: CallOptions) => Promise<T>): Promise<T>
   }
 }
 
-const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
+const hostOf = (url: string): string => withoutBrackets(new URL(url).hostname)
 
 /** Whether the node asks who shows none for a token; rejects when nobody answers. */
 async function asksForToken(connection: Client['connection']): Promise<boolean> {

@@ -1,4 +1,5 @@
 /** Says what `penstock impair` has to say: tables and lines for people, or lines of JSON. */
+import { withoutBrackets } from '../contract/address.ts'
 import type { LogLine, RunEnd } from '../dataplane/engine/run.ts'
 import { spanText } from './durations.ts'
 import { type Readings, readingFields, readingLine, readingTable } from './impair-readings.ts'
@@ -8,7 +9,7 @@ import { dataLine, harmless, LiveRegion, paint } from './terminal.ts'
 /** `127.0.0.1:7000` and `[::1]:7000` in their parts. */
 export function hostAndPort(address: string): { host: string; port: number } {
   const at = address.lastIndexOf(':')
-  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
+  return { host: withoutBrackets(address.slice(0, at)), port: Number(address.slice(at + 1)) }
 }
 
 /** What a warning of packets that came and were not taken says here, where the cure is an option; undefined for any other line. */

@@ -1,5 +1,6 @@
 /** Which certificate is shown at an address, for people to compare. */
 import { connect } from 'node:tls'
+import { withoutBrackets } from '../contract/address.ts'
 
 /** How long is waited for it, ms. */
 const PATIENCE_MS = 5_000
@@ -8,7 +9,7 @@ const PATIENCE_MS = 5_000
 export function shownFingerprint(address: string): Promise<string | undefined> {
   const { hostname, port, protocol } = new URL(address)
   if (protocol !== 'https:') return Promise.resolve(undefined)
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const host = withoutBrackets(hostname)
   return new Promise((resolve) => {
     const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false, timeout: PATIENCE_MS })
     const done = (fingerprint?: string) => {

@@ -13,7 +13,7 @@ export function isLoopbackAddress(text: string): boolean {
 
 /** Whether a host, as it stands in a URL, is this machine by a loopback name or address. */
 export function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''))
+  return host === 'localhost' || isLoopbackAddress(withoutBrackets(host))
 }
 
 /** An IP address as text, from its 4 or 16 bytes: `127.0.0.1`, `::1` (RFC 5952); IPv4 in IPv6 reads as IPv4. Empty for other lengths. */
@@ -34,6 +34,11 @@ function isMapped(bytes: Uint8Array): boolean {
 /** An address with its port: `127.0.0.1:8769`, `[::1]:8769`. */
 export function socketAddressText(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+}
+
+/** A host as it stands in a URL or before a port, without the brackets that an IPv6 address has there. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
 }
 
 /**

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
+import { withoutBrackets } from '../contract/address.ts'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { hubAddress, MAX_ADDRESS_LENGTH } from '../link/hub-address.ts'
 import { readBase64 } from '../text/base64.ts'
@@ -80,7 +81,7 @@ export const hostnames = kind<string[]>('yaml', (value) => {
 
 /** In lower case, an internationalised name in its ASCII form (RFC 5891), an IPv6 address in its shortest; without a trailing dot. */
 function hostnameOf(text: string): string | undefined {
-  const address = text.replace(/^\[(.*)\]$/, '$1')
+  const address = withoutBrackets(text)
   if (isIP(address) === 4) return address
   if (isIP(address) === 6) {
     return URL.canParse(`http://[${address}]`) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : undefined
@@ -158,7 +159,7 @@ export const address = kind<string>('text', (value) => {
 /** The two parts of `host:port`, an IPv6 address without its brackets. */
 export function hostAndPort(text: string): { address: string; port: number } {
   const colon = text.lastIndexOf(':')
-  return { address: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(colon + 1)) }
+  return { address: withoutBrackets(text.slice(0, colon)), port: Number(text.slice(colon + 1)) }
 }
 
 /** Whether of two `host:port` or `none` only one can be listened on: the same port, of the same host or of one that is all of them. */

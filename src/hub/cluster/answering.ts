@@ -1,5 +1,6 @@
 /** Which NATS servers say something now. The client library gives up on one that accepts connections and is silent, but leaves the connection open, each time it tries. */
 import { connect } from 'node:net'
+import { withoutBrackets } from '../../contract/address.ts'
 
 const DEFAULT_PORT = 4222
 
@@ -28,7 +29,7 @@ export async function answering(servers: readonly string[], milliseconds: number
 /** Host and port of `host:port`; an address of IPv6 without its brackets. */
 export function placeOf(server: string): { host: string; port: number } {
   const { hostname, port } = new URL(`nats://${server}`)
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || DEFAULT_PORT }
+  return { host: withoutBrackets(hostname), port: Number(port) || DEFAULT_PORT }
 }
 
 function call(server: string, milliseconds: number): Promise<void> {
