@@ -181,7 +181,9 @@ test('wrong credentials', async () => {
   const nats = await lockedOut()
   await expect(open(nats.addresses)).rejects.toThrow(/does not accept this server's credentials/)
   const login = { user: 'hub', password: 'wrong' }
-  await expect(open(nats.addresses, { access: () => ({ login }) })).rejects.toThrow(/does not accept this server's credentials/)
+  await expect(open(nats.addresses, { access: () => ({ login }) })).rejects.toThrow(
+    /does not accept this server's credentials/,
+  )
   expect(await streams(nats.addresses[0]!, { user: 'hub', pass: 'right' })).toEqual({})
 })
 
