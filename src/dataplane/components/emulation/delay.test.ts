@@ -241,6 +241,21 @@ describe('delay_fixed', () => {
     expect(bench.log).toEqual([])
     bench.stop()
   })
+
+  test('nor does none at all', () => {
+    const bench = drive(fixed(100))
+    bench.send('in', payload(40, 0))
+    bench.reconfigure(fixed(0))
+    bench.send('in', payload(40, 1))
+    bench.advance(100e6)
+    bench.send('in', payload(40, 2))
+    expect(bench.received('out').map(({ bytes, time }) => [tagOf(bytes), time / 1e6])).toEqual([
+      [0, 100],
+      [1, 100],
+      [2, 100],
+    ])
+    bench.stop()
+  })
 })
 
 describe('delay_jitter', () => {

@@ -472,6 +472,17 @@ describe('uniform_loss_sequencer', () => {
     })
   })
 
+  test('a changed list goes round in its own time, while no packet comes', () => {
+    const bench = drive(config({}))
+    bench.advance(1e6)
+    bench.reconfigure(config({ intervals: [10, 10] }))
+    bench.advance(45e6)
+    expect(bench.metrics().loss.phase).toBe(0)
+    bench.advance(10e6)
+    expect(bench.metrics().loss.phase).toBe(1)
+    bench.stop()
+  })
+
   test('4,096 entries are taken', () => {
     const half = Array.from({ length: 4096 }, (_, i) => i % 2)
     const bench = drive(config({ loss_probs: half, intervals: Array(4096).fill(1) }))
@@ -557,6 +568,11 @@ describe('timed_burst_loss', () => {
     expect(bench.take('out').map(({ bytes }) => tagOf(bytes))).toEqual([3])
     bench.advance(4e6)
     expect(bench.metrics().loss).toMatchObject({ bursting: 1, emulated_loss: 7 })
+    // One packet of a burst counts for none of those after it.
+    bench.send('in', payload(40, 0))
+    bench.advance(6e6)
+    bench.send('in', [payload(40, 0), payload(40, 1), payload(40, 2), payload(40, 3)])
+    expect(bench.take('out').map(({ bytes }) => tagOf(bytes))).toEqual([3])
     bench.stop()
   })
 
