@@ -68,7 +68,7 @@ function sealed(pair: Pair, payloads: Uint8Array[]): Uint8Array[] {
 describe.each([...AUTHENTICATED, CHACHA20])('%s', (_, pair) => {
   it('gives back what was sealed with its annotations, in the order in which it comes, and closes its keys', () => {
     const before = native.openDescriptors()
-    const plain = [...some(300, 40), payload(0), payload(1, 1), payload(1500, 2)]
+    const plain = [...some(300, 40), payload(1, 1), payload(1500, 2), payload(0)]
     const wire = sealed(pair, plain)
     expect(wire.map(({ length }) => length)).toEqual(plain.map(({ length }) => length + pair.header + pair.trailer))
     const bench = drive(opener(pair, 'in', 'out'))

@@ -148,6 +148,22 @@ describe('bandwidth_limit_constant', () => {
     bench.stop()
   })
 
+  test('flows share the link: under a late clock packets leave in their order too', () => {
+    const flows = [
+      { input: 'a', output: 'x' },
+      { input: 'b', output: 'y' },
+    ]
+    const bench = drive({
+      ...limit({ bandwidth_limit_mbit: 8 }, flows),
+      join: { flow_combiner: { inputs: ['x', 'y'], output: 'out' } },
+    })
+    for (let n = 0; n < 6; n++) bench.send(n % 3 === 1 ? 'b' : 'a', payload(1000, n))
+    bench.simulation.clock.advanceTo(10e6)
+    bench.advance(0)
+    expect(bench.received('out').map(({ bytes }) => tagOf(bytes))).toEqual([0, 1, 2, 3, 4, 5])
+    bench.stop()
+  })
+
   test('keeps no more than 16,384 notifications for later', () => {
     const bench = drive(limit({ bandwidth_limit_mbit: 8 }))
     bench.send('in', burst(1))
