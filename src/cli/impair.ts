@@ -26,7 +26,7 @@ import {
 import { type Format, interruption, untilNextSecond, waitingTime, whole, withOutput } from './options.ts'
 import { otherOption } from './other-words.ts'
 import { bitRate, burstLength, milliseconds, share } from './quantities.ts'
-import { print, printJson, table } from './terminal.ts'
+import { print, printJson, TOGETHER, table } from './terminal.ts'
 
 interface ImpairOptions extends Overrides {
   profile?: string
@@ -47,11 +47,13 @@ function list(format: Format): void {
     printJson(profiles)
     return
   }
-  const columns = [{ title: 'PROFILE' }, { title: 'UP' }, { title: 'DOWN' }, { title: 'DESCRIPTION', wrap: true }]
+  const columns = [{ title: 'PROFILE' }, ...['UP', 'DOWN', 'DESCRIPTION'].map((title) => ({ title, wrap: true }))]
+  const wrapping = (steps: readonly Step[]): string =>
+    linkText(steps).replace(/(\d|±) (?=±|%|ms|Mbit|\d)/g, `$1${TOGETHER}`)
   print(
     table(
       columns,
-      profiles.map(({ name, up, down, description }) => [name, linkText(up), linkText(down), description]),
+      profiles.map(({ name, up, down, description }) => [name, wrapping(up), wrapping(down), description]),
     ),
   )
 }

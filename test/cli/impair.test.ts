@@ -322,6 +322,15 @@ describe('usage', () => {
     expect(JSON.parse((await penstock(['impair', '--list', '-o', 'json'])).stdout)).toHaveLength(profileNames().length)
   })
 
+  it('lists whole links in 80 columns', async () => {
+    const { stdout } = await penstock(['impair', '--list'], { env: { COLUMNS: '80' } })
+    expect(stdout.split('\n').filter((line) => [...line].length > 80)).toEqual([])
+    expect(stdout).not.toContain('…')
+    const satellite = stdout.slice(stdout.indexOf('leo-satellite'), stdout.indexOf('lte '))
+    for (const part of ['17 Mbit/s', '178 Mbit/s', '35 ms', '40 ms', '15000 ms', '0.2 %'])
+      expect(satellite).toContain(part)
+  })
+
   it('one way alone, loses in bursts and reorders, with the units of tc(8)', async () => {
     const link = ['--direction', 'down', '--loss', '5%', '--burst', '4', '--delay', '1sec', '--jitter', '20msec']
     const { code, stdout } = await penstock(['impair', ...ENDS, ...link, '--reorder', '--rate', '10mbit', '--print'])
