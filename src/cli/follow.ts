@@ -9,6 +9,8 @@ const COLOURS = { STATE: 'cyan', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERRO
 export interface LogOptions {
   /** Past lines that are looked at first. */
   lines: number
+  /** Only these, none that come later. */
+  isPastOnly?: boolean
   output: Format
   /** Only lines of this level and above. */
   level?: LogMessage['level']
@@ -46,7 +48,11 @@ export async function followLog(
 ): Promise<string | undefined> {
   // At least one past line is asked for: it tells whether the run has ended already.
   let isHidden = options.lines === 0
-  const request = { nodeId: node, runId: run, options: { lines: `${Math.max(options.lines, 1)}` } }
+  const request = {
+    nodeId: node,
+    runId: run,
+    options: { lines: `${Math.max(options.lines, 1)}`, pastOnly: options.isPastOnly },
+  }
   for await (const { messages } of untilAborted(client.openLogStream(request, { signal: stop }), stop)) {
     for (const message of messages) {
       // Of the lines of the run itself the last one alone has an outcome.

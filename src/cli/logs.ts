@@ -27,6 +27,7 @@ async function logs(given: string | undefined, options: Options): Promise<void> 
   const shown: LogOptions = { lines: options.lines ?? (isFiltered ? ALL_LINES : 100), output, components }
   if (level !== undefined) shown.level = level
   if (!options.follow) {
+    shown.isPastOnly = options.follow === false
     await followLog(client, node, await meantRun(client, node, given, options.run), shown)
     return
   }
@@ -51,11 +52,12 @@ export function addLogs(add: AddVerb): void {
   add('logs', 'show the log of a run')
     .description(
       'Shows the log of a run until it ends, or with --follow those of the next runs of its pipeline too, until Ctrl-C. ' +
-        'With -o json a line for each message, and {nextRun} between runs.',
+        '--no-follow shows what there is, and ends. With -o json a line for each message, and {nextRun} between runs.',
     )
     .argument('[pipeline|run]', 'id or name of a pipeline, whose current run is meant, or id of a run')
     .option('--run <id>', 'a run, instead of the current one of a pipeline')
     .option('-f, --follow', 'go on with the next run, after a restart too')
+    .option('--no-follow', 'only what there is now, also of a run that goes on')
     .option(
       '-n, --lines <number>',
       'past lines looked at first (default: 100; with --level or --component all that are kept)',

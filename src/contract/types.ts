@@ -216,6 +216,8 @@ export interface OpenLogStreamRequest {
 export interface LogOptions {
   /** Number of past log lines to send first; unset: none. */
   lines?: bigint | undefined
+  /** Whether the stream ends after these, rather than go on with new ones; unset: it goes on. An extension. */
+  pastOnly?: boolean | undefined
 }
 
 export interface OpenTelemetryStreamRequest {

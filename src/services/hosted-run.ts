@@ -165,8 +165,11 @@ export class HostedRun {
     this.#awaitingRegion = []
   }
 
-  /** The last `count` lines first, then new ones, for as long as the log is kept. Resolves once the new ones are followed. */
-  async followLog(sink: Sink<LogStreamMessages>, count: number): Promise<void> {
+  /**
+   * The last `count` lines first, then new ones, for as long as the log is kept; with `isPastOnly` the end in their place. Resolves once the new
+   * ones are followed.
+   */
+  async followLog(sink: Sink<LogStreamMessages>, count: number, isPastOnly = false): Promise<void> {
     await this.log.opened
     const past = new PastLines(sink)
     const begin = Math.max(0, this.log.next - count)
@@ -182,6 +185,11 @@ export class HostedRun {
       } else {
         const some = fitting(rest)
         if (some.length === rest.length) {
+          if (isPastOnly) {
+            if (some.length > 0) sink.send({ messages: some.map(logMessageView) })
+            sink.end()
+            return
+          }
           this.#logFollowers.add(sink, some.length === 0 ? undefined : { messages: some.map(logMessageView) })
           return
         }

@@ -242,7 +242,7 @@ export class PipelinesService implements PipelineHost {
     openLogStream: async ({ nodeId, runId, options }, _call, sink: Sink<LogStreamMessages>) => {
       this.#check(nodeId)
       const lines = options?.lines
-      await this.#run(runId, 'log').followLog(sink, lines === undefined ? 0 : Number(lines))
+      await this.#run(runId, 'log').followLog(sink, lines === undefined ? 0 : Number(lines), options?.pastOnly)
     },
     openTelemetryStream: async ({ nodeId, runId, options }, _call, sink: Sink<TelemetrySample>) => {
       this.#check(nodeId)

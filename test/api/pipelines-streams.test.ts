@@ -159,6 +159,18 @@ describe('logs', () => {
     peer.close()
   })
 
+  test('past lines alone, also of a run that goes on: the stream ends', async () => {
+    const id = await node.create(traffic(10))
+    const runId = await node.start(id)
+    for (const lines of ['1000', '0']) {
+      const answer = await fetch(
+        `${node.streams}/pipeline-runs/${runId}/logs?options.lines=${lines}&options.pastOnly=true`,
+      )
+      expect((await answer.text()).includes('"running"')).toBe(lines !== '0')
+    }
+    await node.call('POST', `/pipelines/${id}/stop`)
+  })
+
   test('lines below the level are left out; the level can be changed while the run is on', async () => {
     const peer = await Peer.open()
     const id = await node.create(fragile(peer), { defaultLoggingLevel: 'FATAL' })

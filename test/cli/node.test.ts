@@ -166,6 +166,8 @@ describe('a node and its pipelines', () => {
     expect(renamed.cpuPin).toBeUndefined()
     const run = renamed.currentRun?.id as string
 
+    const soFar = await call('pipelines', 'logs', 'worse', '--no-follow')
+    expect(soFar).toMatchObject({ code: 0, stdout: expect.stringMatching(/ running( .*)?\n/) })
     const follower = call('pipelines', 'logs', '--run', run)
     await json('pipelines', 'stop', 'worse')
     const log = await follower

@@ -719,6 +719,8 @@ export interface OpenLogStreamRequest {
 export interface LogOptions {
   /** Number of past log lines to send first; unset: none. */
   lines?: string | undefined
+  /** Whether the stream ends after these, rather than go on with new ones; unset: it goes on. An extension. */
+  pastOnly?: boolean | undefined
 }
 
 export interface OpenTelemetryStreamRequest {
