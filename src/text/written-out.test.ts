@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { writtenOut } from './written-out.ts'
 
 test('controls, line ends, turns of direction and marks without a width are written out', () => {
-  for (const hidden of '\0\t\n\r\x1b\x7f\x85\x9b\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202e\u2060\u2066\ufeff') {
+  for (const hidden of '\0\t\n\r\x1b\x7f\x85\x9b\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202e\u2060\u2066\ufeff\ufffe\uffff') {
     const code = hidden.charCodeAt(0).toString(16).padStart(4, '0')
     expect(writtenOut(`a${hidden}b`)).toBe(`a\\u${code}b`)
   }

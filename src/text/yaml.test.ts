@@ -39,6 +39,33 @@ test.each([
   expect(parse(written)).toEqual(value)
 })
 
+test.each([' \n', '  \n\n', ' #\n', '\n #', ' a\nb', '\t\n', 'a\tb', 'a\n\tb\n\n'])(
+  'the text %j is read as it was, at any depth',
+  (text) => {
+    for (const value of [text, { key: text }, [{ key: [text] }]]) expect(parse(yamlOf(value))).toEqual(value)
+  },
+)
+
+// PyYAML refuses the whole text for one of them.
+test.each([
+  ['a\tb', '"a\\tb"'],
+  ['\ufffe', '"\\ufffe"'],
+  ['a\uffff', '"a\\uffff"'],
+])('%j is written %s', (text, quoted) => {
+  expect(yamlOf({ [text]: text })).toBe(`${quoted}: ${quoted}\n`)
+})
+
+test.each([
+  [1e-7, '1.0e-7'],
+  [-3e-9, '-3.0e-9'],
+  [1e21, '1.0e+21'],
+  [1.5e-7, '1.5e-7'],
+  [0.001, '0.001'],
+])('the number %d is written %s, which readers of YAML 1.1 take for a number too', (number, text) => {
+  expect(yamlOf([number])).toBe(`- ${text}\n`)
+  for (const version of ['1.2', '1.1'] as const) expect(parse(yamlOf([number]), { version })).toEqual([number])
+})
+
 test('what needs no quotes has none', () => {
   expect(yamlOf({ name: 'edge', rack: 4, long: 'word '.repeat(40).trim() })).toBe(
     `name: edge\nrack: 4\nlong: ${'word '.repeat(40).trim()}\n`,

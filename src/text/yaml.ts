@@ -13,17 +13,29 @@ const MERGE_AND_VALUE: ScalarTag = {
   resolve: (text) => text,
 }
 
+/** A number without a point is a string to readers of YAML 1.1 where it has an exponent. */
+const EXPONENT: ScalarTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  identify: (value) => typeof value === 'number' && /^-?\de/.test(String(value)),
+  test: /^-?\de[-+]\d+$/,
+  resolve: Number,
+  stringify: ({ value }) => String(value).replace('e', '.0e'),
+}
+
 /**
- * `value` as YAML 1.2, its strings quoted where readers of YAML 1.1, such as PyYAML, would take them for something else too: `yes`, `2026-01-01`. Characters
- * that are not seen are escaped, in quotes, as nothing else there is: a terminal and PyYAML do not take some of them as they are.
+ * `value` as YAML 1.2, its strings quoted where readers of YAML 1.1, such as PyYAML, would take them for something else too: `yes`,
+ * `2026-01-01`. Characters that are not seen are escaped, in quotes, as nothing else there is: a terminal and PyYAML do not take some of them as they are.
  */
 export function yamlOf(value: unknown): string {
   const { Document, Schema, visit } = yaml()
   const compat = [...new Schema({ schema: 'yaml-1.1' }).tags, MERGE_AND_VALUE]
-  const document = new Document(value, { compat })
+  const document = new Document(value, { compat, customTags: (tags) => [EXPONENT, ...tags] })
   visit(document, {
     Scalar: (_, node) => {
-      if (typeof node.value === 'string' && writtenOut(node.value, KEPT) !== node.value) node.type = 'QUOTE_DOUBLE'
+      if (typeof node.value !== 'string') return
+      // The library would write a text that begins with space as a block that has less of it, and PyYAML takes no tab in one without quotes.
+      if (/^\s|^.*\t.*$/.test(node.value) || writtenOut(node.value, KEPT) !== node.value) node.type = 'QUOTE_DOUBLE'
     },
   })
   return writtenOut(document.toString({ lineWidth: 0 }), KEPT, yamlEscape)

@@ -106,6 +106,19 @@ describe('the format of what is printed', () => {
     })
   })
 
+  it('of what is exported has every text and number as it was', async () => {
+    const kpi = { id: 'k', label: 'two\twords', value_to_text: { expression: '1', mapping: { 1: { text: ' \n' } } } }
+    const loss = { uniform_loss: { input: 'sent', output: 'kept', loss_prob: 1e-7 } }
+    const { pipeline } = lossy.engine_config
+    const odd = { engine_config: { pipeline: { ...pipeline, loss } }, kpis: { metrics: [kpi] } }
+    const created = await penstock(['pipelines', 'create', 'odd', directory.file('odd.json', odd)], { env })
+    expect(created.code).toBe(0)
+    const { stdout } = await penstock(['pipelines', 'export', 'odd'], { env })
+    expect(parse(stdout)).toMatchObject({ pipelines: [{ name: 'odd', config: odd }] })
+    expect(stdout).toContain('label: "two\\twords"\n')
+    expect(stdout).toContain('loss_prob: 1.0e-7\n')
+  })
+
   it('is asked for once', async () => {
     const { code, stdout, stderr } = await penstock(['version', '--json', '-o', 'table'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
