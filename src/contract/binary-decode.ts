@@ -102,6 +102,10 @@ function messageReader(audience: Audience, message: MessageSchema): ReadMessage 
   }
 }
 
+/** The times that a Timestamp of protobuf may hold, and RFC 3339 can write. */
+const EARLIEST = Date.parse('0001-01-01T00:00:00Z')
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
+
 function readTimestamp(reader: Reader, end: number): Date {
   let seconds = 0
   let nanos = 0
@@ -111,7 +115,9 @@ function readTimestamp(reader: Reader, end: number): Date {
     else if (tag === 16) nanos = reader.int32()
     else reader.skipType(tag & 7, 0, tag >>> 3)
   }
-  return new Date(seconds * 1000 + Math.floor(nanos / 1_000_000))
+  const milliseconds = seconds * 1000 + Math.floor(nanos / 1_000_000)
+  if (milliseconds < EARLIEST || milliseconds > LATEST) throw new Misfit('must be a time of the years 1 to 9999')
+  return new Date(milliseconds)
 }
 
 /** The readers of a field, each with the wire type it reads; a list of numbers comes packed or not. */

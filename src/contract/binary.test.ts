@@ -1,6 +1,6 @@
 /** The binary codec: bytes that are no message, or one of a later version, and what encoding leaves behind. */
 import { expect, test } from 'vitest'
-import { decodeBinary, decodeFromPeer } from './binary-decode.ts'
+import { decodeAnswer, decodeBinary, decodeFromPeer } from './binary-decode.ts'
 import { encodeBinary, encodeMember } from './binary-encode.ts'
 import { loadSchema } from './load-schema.ts'
 import type { MessageSchema } from './schema.ts'
@@ -39,6 +39,24 @@ test('of a one-of the last member holds', () => {
 test('an unknown number of an enum is refused to a service and kept from a peer', () => {
   expect(() => decodeBinary(NODE, hex('28 09'))).toThrow('/services/0: 9 is none of HUB_SERVER, PIPELINES')
   expect(decodeFromPeer(NODE, hex('28 09'))).toMatchObject({ services: [9] })
+})
+
+test('a time that RFC 3339 cannot write is refused, whoever sent it', () => {
+  for (const kept of ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']) {
+    const lastSeen = new Date(kept)
+    expect(decodeFromPeer(NODE, encodeBinary(NODE, { lastSeen }))).toMatchObject({ lastSeen })
+  }
+  const beyond = [
+    encodeBinary(NODE, { lastSeen: new Date('+010000-01-01T00:00:00Z') }),
+    encodeBinary(NODE, { lastSeen: new Date('0000-12-31T23:59:59.999Z') }),
+    // 2^63 - 1 seconds, which no Date can say.
+    hex('32 0a 08 ff ff ff ff ff ff ff ff 7f'),
+  ]
+  for (const bytes of beyond) {
+    for (const decode of [decodeBinary, decodeAnswer, decodeFromPeer]) {
+      expect(() => decode(NODE, bytes)).toThrow('/lastSeen: must be a time of the years 1 to 9999')
+    }
+  }
 })
 
 test('bytes are copied for a service, and a view of what a peer has sent', () => {
