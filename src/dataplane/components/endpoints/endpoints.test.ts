@@ -317,9 +317,12 @@ describe('a simulated Unix socket', () => {
 })
 
 describe('tap', () => {
-  it('takes frames of 18 bytes more than the MTU, and no longer ones', () => {
-    const bench = drive({ it: { tap: { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', mtu: 1400 } } })
-    bench.send('a', [payload(1418), payload(1419)])
+  it.each([
+    [1400, 1422],
+    [65_517, 65_535],
+  ])('with an MTU of %i takes frames of %i bytes, as with two VLAN tags, and no longer ones', (mtu, longest) => {
+    const bench = drive({ it: { tap: { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', mtu } } })
+    bench.send('a', [payload(longest), payload(longest + 1)])
     expect(bench.metrics().it).toMatchObject({ sent_packets: 1, oversize_packets: 1 })
     bench.check()
     expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
