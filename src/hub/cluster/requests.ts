@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Verdict } from '../../actors/auth-request.ts'
 import type { Clock } from '../../contract/clock.ts'
+import { ServiceError } from '../../contract/errors.ts'
 import type { OpenRequest, RequestDecision, RequestStore, WaitEnd, Waiter } from '../request-store.ts'
 import type { DecisionEntry, EngineTime, RequestEntry, Revision } from './entries.ts'
 import type { Members } from './members.ts'
@@ -43,6 +44,8 @@ interface Waiting {
   id: bigint | undefined
   /** Whether it has heard what was decided. */
   isTold: boolean
+  /** NATS has acknowledged it. */
+  isWritten: boolean
   readonly resolve: () => void
 }
 
@@ -83,7 +86,7 @@ export class ClusterRequests implements RequestStore {
     if (withdrawn.aborted) return
     const token = randomBytes(8).toString('hex')
     const raised = new Promise<void>((resolve) => {
-      this.#waiting.set(token, { waiter, id: undefined, isTold: false, resolve })
+      this.#waiting.set(token, { waiter, id: undefined, isTold: false, isWritten: false, resolve })
       withdrawn.addEventListener('abort', () => resolve(), { once: true })
     })
     const isRaised = () => this.#waiting.get(token)?.id !== undefined
@@ -94,7 +97,13 @@ export class ClusterRequests implements RequestStore {
         if (!entry.requests.some(isLeft)) waiter.requireRoom()
         return waitHere(entry, wait, isLeft)
       })
+      const waiting = this.#waiting.get(token)
+      if (waiting !== undefined) waiting.isWritten = true
+      this.#endUnseen()
       await raised
+      if (!isRaised() && !withdrawn.aborted) {
+        throw new ServiceError('UNAVAILABLE', 'the request to join was over before this server saw it: ask again')
+      }
     } catch (error) {
       if (!isRaised()) throw error
     } finally {
@@ -168,11 +177,18 @@ export class ClusterRequests implements RequestStore {
   refreshAll(): void {
     for (const nodeId of new Set([...this.#known.keys(), ...this.#options.picture.asking()])) this.refresh(nodeId)
     this.#open = new Map([...this.#open].sort(([a], [b]) => (a < b ? -1 : 1)))
+    this.#endUnseen()
   }
 
   /** To be called when leases may have ended. */
   look(): void {
     for (const look of [...this.#looks]) look()
+  }
+
+  /** Of a key that was written twice NATS may tell the last value alone: a request that was written, and is not there where everything is known, is over. */
+  #endUnseen(): void {
+    if (!this.#options.isInTouch()) return
+    for (const { id, isWritten, resolve } of this.#waiting.values()) if (isWritten && id === undefined) resolve()
   }
 
   #take(nodeId: string, request: RequestEntry, at: EngineTime): void {
