@@ -59,7 +59,7 @@ export class Session implements LinkSession {
   readonly #transport: LinkTransport
   readonly #heartbeat: Heartbeat
   readonly #streams: Streams
-  readonly #inFlight = new InFlight()
+  readonly #inFlight: InFlight
   #isTransportFull = false
   #resolveClosed!: (closed: Closed) => void
   #isClosed = false
@@ -75,6 +75,7 @@ export class Session implements LinkSession {
     this.#options = options
     this.peerId = peerId
     this.#transport = transport
+    this.#inFlight = new InFlight(options.clock)
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve
     })
@@ -239,12 +240,16 @@ export class Session implements LinkSession {
       this.#die('the other side does not read')
       return
     }
-    if (this.#inFlight.isDue) {
-      const sequence = this.#heartbeat.next()
-      this.#inFlight.asked(sequence)
-      this.#send(encodeFrame('ping', { sequence }))
-    }
+    this.#ask()
     if (this.#isTransportFull || this.#inFlight.isFull) this.#streams.full()
+  }
+
+  /** Asks, when it is time to, whether what was sent has been handled. */
+  #ask(): void {
+    if (!this.#inFlight.isDue) return
+    const sequence = this.#heartbeat.next()
+    this.#inFlight.asked(sequence)
+    this.#send(encodeFrame('ping', { sequence }))
   }
 
   /** What waits is sent, if the transport and the other side take it. */
@@ -256,6 +261,7 @@ export class Session implements LinkSession {
     this.#heartbeat.pong(sequence)
     const { isFull } = this.#inFlight
     this.#inFlight.answered(sequence)
+    this.#ask()
     if (isFull) this.#goOn()
   }
 
