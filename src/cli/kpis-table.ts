@@ -1,6 +1,6 @@
 /** KPIs as a table, and in a line. */
 import type { Kpi } from '../contract/types.ts'
-import { type Colour, number, paint, scaled, scaledWith, table } from './terminal.ts'
+import { type Colour, named, number, paint, scaled, scaledWith, table } from './terminal.ts'
 
 /** One row: a KPI, or one of its values. */
 interface KpiRow {
@@ -26,7 +26,7 @@ function spread(parts: Readonly<Record<string, number | undefined>>): string {
 function rowsOf(kpi: Kpi): KpiRow[] {
   const label = kpi.label || kpi.id
   const row = (value: string, unit = '', note = ''): KpiRow => ({ label, value, unit, note })
-  if (kpi.error !== undefined) return [row('–', '', paint(kpi.error, 'red'))]
+  if (kpi.error !== undefined) return [row('–', '', paint(named(kpi.error), 'red'))]
   if (kpi.value) return [row(number(kpi.value.value), kpi.value.unit)]
   if (kpi.gauge) return [row(number(kpi.gauge.value * 100), '%')]
   if (kpi.valueOverTime) {
@@ -48,16 +48,25 @@ function rowsOf(kpi: Kpi): KpiRow[] {
     return [row(scaledWith(goodput, unit), '', overhead === 0 ? '' : `and ${scaledWith(overhead, unit)} of overhead`)]
   }
   const text = kpi.valueToText ?? kpi.valueToTextConditions
-  if (text) return [row(coloured(text.text, text.color))]
+  if (text) return [row(coloured(named(text.text), text.color))]
   const { values = [], unit = '' } = kpi.multipleValues ?? kpi.multipleValuesOverTime ?? {}
   return values.map(({ label: own, value, color, description = '' }) => {
-    return { label: own ? `${label}: ${own}` : label, value: coloured(number(value), color), unit, note: description }
+    return {
+      label: own ? `${label}: ${own}` : label,
+      value: coloured(number(value), color),
+      unit,
+      note: named(description),
+    }
   })
 }
 
+/** The rows of all: what a configuration calls them hides, moves and colours nothing. */
+const allRows = (kpis: readonly Kpi[]): KpiRow[] =>
+  kpis.flatMap(rowsOf).map((row) => ({ ...row, label: named(row.label), unit: named(row.unit) }))
+
 /** The table of `kpis`, as wide as the terminal at most. */
 export function kpisTable(kpis: readonly Kpi[], width?: number): string {
-  const rows = kpis.flatMap(rowsOf)
+  const rows = allRows(kpis)
   const hasNotes = rows.some(({ note }) => note !== '')
   const columns = [{ title: 'KPI' }, { title: 'VALUE', align: 'right' as const }, { title: 'UNIT' }]
   return table(
@@ -69,8 +78,7 @@ export function kpisTable(kpis: readonly Kpi[], width?: number): string {
 
 /** The same in one line for logs. */
 export function kpisLine(kpis: readonly Kpi[]): string {
-  return kpis
-    .flatMap(rowsOf)
+  return allRows(kpis)
     .map(({ label, value, unit, note }) => `${label} ${value}${unit && ` ${unit}`}${value === '–' ? ` (${note})` : ''}`)
     .join('  ')
 }

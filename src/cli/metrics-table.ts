@@ -112,7 +112,7 @@ export function metricsTable(
     const key = keys.get(path)
     below = path !== last && key ? paint(`(${key})`, 'dim') : ''
     last = path
-    return [first, name, value, unit, rate]
+    return [first, named(name), value, named(unit), rate]
   })
   const rated = cells.some((row) => row[4] !== '')
   const shown = table(rated ? columns : columns.slice(0, 4), cells)

@@ -1,7 +1,7 @@
 /** Rates of a run between two readings of its metrics region: per component, and over the whole run by packet role. */
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 import { timeOf } from '../telemetry/sampler.ts'
-import { number, scaled, scaledWith, table } from './terminal.ts'
+import { named, number, scaled, scaledWith, table } from './terminal.ts'
 
 const ROLES: readonly PacketRole[] = ['created', 'consumed', 'drop', 'overflow', 'intended', 'held']
 
@@ -119,7 +119,7 @@ export function ratesTable(components: readonly ComponentRates[], keys: Readonly
       { title: 'HELD', ...right },
     ],
     components.map(({ path, inPackets, inBits, outPackets, outBits, roles }) => [
-      path,
+      named(path),
       keys.get(path) ?? '',
       ...[inPackets, inBits, outPackets, outBits, roles.drop, roles.overflow, roles.intended].map((value) =>
         value === 0 ? '·' : scaled(value),

@@ -164,7 +164,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
       if (kpis.length > 0) print(`${kpisTable(kpis)}\n`)
       print(`${metricsTable(rows, keys, options)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
     }
-    if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
+    if (end.outcome === 'FAILED') throw new Failure(named(`the run failed: ${end.error}`))
   } finally {
     await Promise.all([selection.written(), shared?.end()])
     await pool.close()

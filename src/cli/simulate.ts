@@ -105,7 +105,7 @@ function simulateThese(given: readonly Given[], options: SimulateCommandOptions,
     printJson({ runs: told.map((run, i) => ({ file: runs[i].file, ...run })) })
   } else printJson(told[0])
   const failed = simulated.flatMap(({ end }, i) =>
-    end.outcome === 'FAILED' ? [`${several ? `${runs[i].file}: ` : ''}${end.error}`] : [],
+    end.outcome === 'FAILED' ? [`${several ? `${runs[i].file}: ` : ''}${named(`${end.error}`)}`] : [],
   )
   if (failed.length > 0) throw new Failure(`the simulation failed: ${failed.join('; ')}`)
 }

@@ -21,7 +21,7 @@ import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs
 import { unlessAborted, untilAborted } from './streams.ts'
 import { type TargetOptions, targetOf } from './target.ts'
 import { metricsOf, rowsOf, secondsOf } from './telemetry-sample.ts'
-import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
+import { LiveRegion, named, paint, print, printDataLine } from './terminal.ts'
 
 interface TelemetryOptions {
   output: Format
@@ -70,7 +70,7 @@ function refuseAbsent(sample: TelemetrySample, { components, metric: names }: Te
   if (names !== undefined) return
   const paths = collections.map(({ path }) => path)
   for (const name of components) {
-    if (!paths.includes(name)) throw new Failure(`the run has no component "${name}".${suggestion(name, paths)}`)
+    if (!paths.includes(name)) throw new Failure(named(`the run has no component "${name}".${suggestion(name, paths)}`))
   }
 }
 
@@ -173,7 +173,7 @@ async function telemetry(given: string | undefined, components: string[], option
   if (!options.follow) {
     const run = await meantRun(client, node, given, options.run)
     const { ended } = await followTelemetry(client, { node, run }, shown, interruption())
-    if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
+    if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${named(ended.error ?? 'its log says more')}`)
     return
   }
   const { id: pipeline, currentRun } = await meantPipeline(client, node, given, options.run)

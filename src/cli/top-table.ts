@@ -94,7 +94,7 @@ export function topTables(runs: readonly RunStatus[], order: Order, width?: numb
     [...drops]
       .sort((a, b) => (b.perSecond ?? 0) - (a.perSecond ?? 0) || b.total - a.total)
       .map(({ component, metric, reason, perSecond, total }) => [
-        ...[named(name), named(component), metric, REASONS[reason]],
+        ...[named(name), named(component), named(metric), REASONS[reason]],
         ...[rate(perSecond), number(total)],
       ]),
   )

@@ -5,6 +5,7 @@ import { suggestion } from '../text/names.ts'
 import { tokensOf } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { problemLines } from './options.ts'
+import { named } from './terminal.ts'
 import { typedValue } from './typed-value.ts'
 
 interface Variable {
@@ -16,24 +17,26 @@ type Container = Record<string, unknown>
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 
+/** Of what the configuration, which may be another machine's, calls by its names. */
+const refusal = (message: string): Failure => new Failure(named(message))
+
 function write(config: unknown, pointer: string, text: string, variable: string): void {
   if (!pointer.startsWith('/')) {
-    throw new Failure(`variable "${variable}": path "${pointer}" is no JSON pointer, which starts with /`)
+    throw refusal(`variable "${variable}": path "${pointer}" is no JSON pointer, which starts with /`)
   }
   const tokens = tokensOf(pointer)
   const last = tokens.pop() as string
   let container = config
   for (const token of tokens) {
     const name = isContainer(container) ? memberNamed(container, token) : undefined
-    if (name === undefined)
-      throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
+    if (name === undefined) throw refusal(`variable "${variable}": "${pointer}" does not exist in the configuration`)
     container = (container as Container)[name]
   }
   if (!isContainer(container)) {
-    throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
+    throw refusal(`variable "${variable}": "${pointer}" does not exist in the configuration`)
   }
   if (Array.isArray(container) && !Object.hasOwn(container, last)) {
-    throw new Failure(`variable "${variable}": "${pointer}" is no entry of the list, which has ${container.length}`)
+    throw refusal(`variable "${variable}": "${pointer}" is no entry of the list, which has ${container.length}`)
   }
   const name = memberNamed(container, last) ?? last
   // What was text stays text.
@@ -56,9 +59,9 @@ export function setVariables(jsonConfig: string, assignments: readonly string[])
     if (!paths) {
       const known = [...variables.keys()]
       const hint = suggestion(id, known) || (known.length > 0 ? ` It has ${known.join(', ')}.` : ' It has none.')
-      throw new Failure(`the configuration has no variable "${id}".${hint}`)
+      throw refusal(`the configuration has no variable "${id}".${hint}`)
     }
-    if (paths.length === 0) throw new Failure(`variable "${id}" points to nothing: its paths are empty`)
+    if (paths.length === 0) throw refusal(`variable "${id}" points to nothing: its paths are empty`)
     for (const path of paths) write(config, path, value, id)
   }
   return JSON.stringify(config, null, 2)

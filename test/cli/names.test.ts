@@ -193,6 +193,42 @@ describe('a name with line ends and escape sequences is written out', () => {
   })
 })
 
+describe('so is what a configuration calls its components, variables and KPIs', () => {
+  const [said, shown] = ['good\u001b[31m\nkept', 'good\\u001b[31m\\u000akept']
+  const path = directory.file('calls.json', {
+    version: 1,
+    engine_config: {
+      pipeline: {
+        source: { uniform_traffic_source: { output: 'a', interval: 10 } },
+        [said]: { traffic_sink: { input: 'a' } },
+      },
+    },
+    kpis: { metrics: [{ id: 'k', label: said, value: { expression: '1', unit: said } }] },
+    variables: [{ id: said, paths: ['/version'] }],
+  })
+  let name: string
+
+  beforeAll(async () => {
+    name = (await hub.json<Pipeline>('pipelines', 'create', 'calls', path)).name
+    await hub.json('pipelines', 'start', name)
+  })
+  afterAll(() => hub.json('pipelines', 'delete', name, '--force'))
+
+  it.each([
+    ['pipelines', 'telemetry', 'calls', '--count', '1'],
+    ['pipelines', 'telemetry', 'calls', `${said}!`],
+    ['pipelines', 'set', 'calls', 'absent=1'],
+    ['run', path, '--duration', '1500ms'],
+    ['simulate', path, '--duration', '1s'],
+  ])('%s %s', async (...args) => {
+    const { stdout, stderr } = await hub.call(args)
+    expect(stdout + stderr).toContain(shown)
+    expect((stdout + stderr).split('\n').filter((line) => line.startsWith('kept') || line.includes('\u001b'))).toEqual(
+      [],
+    )
+  })
+})
+
 it('repeats what a server says without its colours and line ends', async () => {
   const said = 'no \u001b[31mred\u001b[39m\npenstock: all is well'
   const server = createServer((_, response) => {
