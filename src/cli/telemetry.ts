@@ -127,9 +127,13 @@ async function followTelemetry(
       if (seen++ === 0) refuseAbsent(given, options)
       const sample = only(given, options)
       const seconds = spacing.next(sample.timestamp, uptimeMs()) ?? 0
-      if (!hasEnded) show(sample, last && { sample: last, seconds }, options, live)
+      const since = last && { sample: last, seconds }
+      // The last one is not drawn over: it is shown whole, however few rows the terminal has.
+      const isLast = seen === count
+      if (isLast) live.clear()
+      if (!hasEnded) show(sample, since, options, isLast ? undefined : live)
       last = sample
-      if (seen === count && !hasEnded) over.abort()
+      if (isLast && !hasEnded) over.abort()
     }
   } catch (error) {
     if (!(error instanceof PenstockError && error.code === 'ABORTED')) throw error
@@ -150,7 +154,7 @@ function show(
   sample: TelemetrySample,
   since: { sample: TelemetrySample; seconds: number } | undefined,
   { output, all }: TelemetryOptions,
-  live: LiveRegion,
+  live: LiveRegion | undefined,
 ): void {
   if (output === 'json') {
     printDataLine({ timestamp: sample.timestamp, kpis: sample.kpis, metrics: metricsOf(sample) })
@@ -158,7 +162,7 @@ function show(
   }
   const metrics = metricsTable(rowsOf(sample, since), new Map(), { all })
   const text = `${paint(sample.timestamp ?? '', 'bold')}\n${kpisText(sample)}${metrics}`
-  if (live.available) live.draw(text)
+  if (live?.available) live.draw(text)
   else print(`${text}\n`)
 }
 

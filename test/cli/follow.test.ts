@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lineOf, lossy, penstock, scratch, start, startNode } from './cli.ts'
+import { PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
 let node: ChildProcess
@@ -122,6 +123,17 @@ describe('logs and telemetry', () => {
       1,
       expect.stringContaining('no pipeline has the id or name "zzzz"'),
     ])
+  })
+
+  it('telemetry shows the last of its samples whole, though a terminal has fewer rows', async () => {
+    await begin('lossy')
+    const size = { ...env, TERMINAL_SIZE: '80x10' }
+    const terminal = new PseudoTerminal(['pipelines', 'telemetry', 'lossy', '-c', '2'], size)
+    await terminal.see(/COMPONENT[\s\S]*… \d+ more lines/)
+    await terminal.see(/COMPONENT[\s\S]*\/process[\s\S]*threads/)
+    expect(await terminal.code()).toBe(0)
+    expect(terminal.raw.split('more lines')).toHaveLength(2)
+    await call('pipelines', 'stop', 'lossy')
   })
 
   it('telemetry goes on too, and ends when the pipeline is deleted', async () => {
