@@ -18,6 +18,12 @@ export interface RunClock {
   stamp(): number
 }
 
+/**
+ * `time` as packets carry it, in whole nanoseconds, up at both ends: the virtual clock stands at fractions of one, and a delay must not come out longer than it
+ * was, which of one that is as long as it may be would make a late packet.
+ */
+export const asCarried = (time: number): number => Math.ceil(time)
+
 /** CLOCK_MONOTONIC from the moment of construction. */
 export class MonotonicClock implements RunClock {
   now = 0

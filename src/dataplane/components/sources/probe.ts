@@ -1,6 +1,6 @@
 /** The probe: a 32-byte header in front of generated payloads by which a sink measures loss, order, damage and delay. */
 import { crc32c } from '../../codes/crc32c.ts'
-import { NS_PER_S, type RunClock } from '../../engine/clock.ts'
+import { asCarried, NS_PER_S, type RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Random } from '../../engine/random.ts'
 import { native } from '../../native/native.ts'
@@ -85,8 +85,9 @@ export class ProbeWriter {
     data.copyWithin(at + PROBE_BYTES, from, from + bytes - PROBE_BYTES)
     const now = clock.stamp()
     packets.arrival[packet] = now
-    let seconds = Math.floor(now / NS_PER_S)
-    let nanoseconds = Math.floor(now - seconds * NS_PER_S) + this.epoch.nanoseconds
+    const sent = asCarried(now)
+    let seconds = Math.floor(sent / NS_PER_S)
+    let nanoseconds = sent - seconds * NS_PER_S + this.epoch.nanoseconds
     seconds += this.epoch.seconds
     if (nanoseconds >= NS_PER_S) {
       nanoseconds -= NS_PER_S
@@ -154,7 +155,7 @@ export class ProbeReader {
     this.sequence = high * TWO_32 + view.getUint32(at + SEQUENCE_LOW)
     const seconds = view.getUint32(at + SECONDS) - this.epoch.seconds
     const nanoseconds = view.getUint32(at + NANOSECONDS) - this.epoch.nanoseconds
-    this.delay = this.clock.now - (seconds * NS_PER_S + nanoseconds)
+    this.delay = asCarried(this.clock.now) - (seconds * NS_PER_S + nanoseconds)
     return 'PROBE'
   }
 }

@@ -1,6 +1,6 @@
 /** latency_tracker_receiver: takes the stamps of a latency_tracker_sender off and measures one-way delay and round trip. */
 import { Type } from '@sinclair/typebox'
-import { NS_PER_MS } from '../../engine/clock.ts'
+import { asCarried, NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
 import { Input, Int32Milliseconds, Milliseconds, Output, ZERO_UNSET } from '../../engine/schema.ts'
@@ -85,7 +85,7 @@ export const latencyTrackerReceiver = defineComponent({
       input(batch) {
         const { view } = packets
         const { handles, length } = batch
-        const { now } = clock
+        const now = asCarried(clock.now)
         let kept = 0
         for (let i = 0; i < length; i++) {
           const packet = handles[i]

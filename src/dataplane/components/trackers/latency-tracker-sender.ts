@@ -1,5 +1,6 @@
 /** latency_tracker_sender: stamps packets with the time for a latency_tracker_receiver. */
 import { Type } from '@sinclair/typebox'
+import { asCarried } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Output } from '../../engine/schema.ts'
 import { ECHO_AT, Echo, HOLD_AT, LATENCY_HEADER_BYTES, noRoundTrip } from './latency-header.ts'
@@ -30,7 +31,7 @@ export const latencyTrackerSender = defineComponent({
       input(batch) {
         const { view } = packets
         const { handles, length } = batch
-        const { now } = clock
+        const now = asCarried(clock.now)
         const echoes = echo.came >= 0 && echo.isOfOnePeer
         const hold = echoes ? now - echo.came : 0
         for (let i = 0; i < length; i++) {

@@ -66,6 +66,25 @@ describe('one-way delay', () => {
     bench.stop()
   })
 
+  test('is not longer than it was where packets leave at fractions of a nanosecond: what takes the whole budget is not late', () => {
+    // 1,200 bytes at 7 Mbit/s: one each 1,371,428.57 ns.
+    const source = { throughput_traffic_source: { output: 'in', throughput_mbit: 7, payload_size: 1200 } }
+    const delayed = (input: string, output: string) => ({ delay_fixed: { input, output, delay: 100 } })
+    const bench = drive({
+      source,
+      ...sender,
+      way: delayed('out', 'wire'),
+      ...receiver({ latency_budget: 100 }),
+      sink: { traffic_sink: { input: 'got', latency_budget: 100 } },
+    })
+    bench.advance(10_000 * MS)
+    const { sink, it } = bench.metrics()
+    expect(sink).toMatchObject({ late_packets: 0, lost_packets: 0, delay_max: 100 * MS })
+    expect(sink.probe_packets).toBeGreaterThan(7000)
+    expect(it).toMatchObject({ late_packets: 0, delay_max: 100 * MS })
+    bench.stop()
+  })
+
   test('least, mean, greatest and the share over the budget are those of the interval, and stay when nothing comes', () => {
     const bench = drive(way({ sampling_interval_ms: 100, latency_budget: 25 }))
     const delayed = (delay: number) =>
