@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { native } from '../dataplane/native/native.ts'
 import { makeDirectory } from '../make-directory.ts'
 import { StoreDamaged } from '../store/database-file.ts'
+import { lockInMemory } from '../store/lock-in-memory.ts'
 import type { Reserve } from '../store/room.ts'
 import { storeFiles } from '../store/store.ts'
 import { codeOf, messageOf } from '../text/error-message.ts'
@@ -14,7 +15,7 @@ const LOCK_FILE = 'penstock.lock'
 const STORE_ROOM = 256 << 10
 /** The same where there is that much: kept over restarts, so that a node comes up on a disk that others have filled since. */
 const STORE_AMPLE_ROOM = 1 << 20
-/** What lmdb's own lock file may come to; it is mapped and written to, and a page without room on the disk is a SIGBUS. */
+/** What lmdb's own lock file may come to; it is mapped and written to, and a page without room is a SIGBUS. */
 const STORE_LOCK_ROOM = 16 << 10
 /** What the key and the certificate of a new node may come to. */
 const FILES_ROOM = 64 << 10
@@ -38,6 +39,11 @@ class DirectoryUnusable extends Error {
  */
 export function claimDataDirectory(directory: string): () => void {
   const owner = native.ownerOpen()
+  let forgetMemory: (() => void) | undefined
+  const release = () => {
+    forgetMemory?.()
+    native.ownerRelease(owner)
+  }
   const step = <T>(path: string, act: () => T): T => {
     try {
       return act()
@@ -54,8 +60,9 @@ export function claimDataDirectory(directory: string): () => void {
     const size = statSync(data, { throwIfNoEntry: false })?.size
     // A first start that was cut off leaves an empty file, but no identity yet.
     if (size === 0 && isUsed) throw new StoreDamaged(data, 'it is empty')
+    forgetMemory = lockInMemory(storeLock, STORE_LOCK_ROOM, reserve)
     const wanted = [
-      { path: storeLock, bytes: STORE_LOCK_ROOM },
+      ...(forgetMemory === undefined ? [{ path: storeLock, bytes: STORE_LOCK_ROOM }] : []),
       { path: data, bytes: (size ?? 0) + STORE_ROOM },
     ]
     const spare = isUsed ? 0 : FILES_ROOM
@@ -69,8 +76,8 @@ export function claimDataDirectory(directory: string): () => void {
         throw explained(directory, path, error as NodeJS.ErrnoException, { needed: lacks })
       }
     }
-    // LMDB ends the process where it cannot.
-    step(storeLock, () => native.fileRequireShared(storeLock))
+    // LMDB ends the process where it cannot map it.
+    step(data, () => native.fileRequireShared(data))
     try {
       const ample = (size ?? 0) + STORE_AMPLE_ROOM
       if (missing(data, ample) <= room(directory)) native.fileReserve(data, ample)
@@ -78,10 +85,10 @@ export function claimDataDirectory(directory: string): () => void {
       // What it must have, it has.
     }
   } catch (error) {
-    native.ownerRelease(owner)
+    release()
     throw error
   }
-  return () => native.ownerRelease(owner)
+  return release
 }
 
 /** What `act` does with a file of the directory; what the system refuses is told with its cure. */

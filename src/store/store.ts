@@ -9,6 +9,7 @@ import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
 import { durableAtOnce, forgetFile, noteFile } from './durable.ts'
 import { watchEnvironment } from './fatal.ts'
+import { dropLink } from './lock-in-memory.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -48,7 +49,7 @@ export class Store {
    */
   constructor(directory: string, { reserve }: { reserve?: Reserve } = {}) {
     makeDirectory(directory)
-    const { data: path } = storeFiles(directory)
+    const { data: path, lock } = storeFiles(directory)
     // With it, lmdb shows what it writes before that is on disk: what the disk then refuses would be there all the same.
     const overlappingSync = checkDatabaseFile(path)
     requireDescriptors(filesOfLmdb, directory)
@@ -56,6 +57,8 @@ export class Store {
     this.#root = reading(path, () =>
       open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false, overlappingSync }),
     )
+    // Where it leads into memory: LMDB has it open.
+    dropLink(lock)
     watchWrites(this.#root)
     noteFile(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)

@@ -6,12 +6,14 @@ import {
   chownSync,
   closeSync,
   cpSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -262,7 +264,7 @@ describe.skipIf(!canMount)('a disk', () => {
 
   test('whose files cannot be mapped into memory: what, where, and what to do', async () => {
     const path = join(directory.path, 'not-mapped')
-    const file = join(path, 'penstock.lmdb-lock')
+    const file = join(path, 'penstock.lmdb')
     mkdirSync(path)
     writeFileSync(file, '')
     // A file of the kernel's, which cannot either.
@@ -274,6 +276,30 @@ describe.skipIf(!canMount)('a disk', () => {
       `the data directory ${path} cannot be used: its file system does not let files be mapped`,
     )
     expect(stderr()).toContain('choose a dataDirectory on a local disk')
+  })
+
+  test('that writes nothing in place: what the store writes to as memory is in memory, a full disk ends no node', async () => {
+    const path = join(directory.path, 'in-memory')
+    const lock = join(path, 'penstock.lmdb-lock')
+    mkdirSync(path)
+    // As a killed node of another version may have left it.
+    for (const leave of [() => writeFileSync(lock, ''), () => symlinkSync('/proc/self/fd/1000000', lock)]) {
+      leave()
+      const node = await up(path)
+      expect(node.ready, node.stderr()).toBeDefined()
+      const written = readFileSync(`/proc/${node.child.pid}/maps`, 'utf8').match(/ rw-s .*penstock.*/g) ?? []
+      expect(written.filter((line) => line.includes(path))).toEqual([])
+      expect(written.join()).toMatch(/\/dev\/shm\/penstock-.*\(deleted\)/)
+      expect(readdirSync(path)).not.toContain('penstock.lmdb-lock')
+      expect(readdirSync('/dev/shm').filter((name) => written.some((line) => line.includes(name)))).toEqual([])
+      await end(node, 'SIGKILL')
+    }
+    // Without such memory it is a file.
+    const without = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', 'sh']
+    const node = await up(path, without)
+    expect(node.ready, node.stderr()).toBeDefined()
+    expect(lstatSync(lock).isFile()).toBe(true)
+    expect(await end(node)).toBe(0)
   })
 
   test('mounted read-only: what, where, and what to do', async () => {
@@ -369,7 +395,6 @@ test.skipIf(NOBODY === undefined)('what root does with the directory of another 
   await end(await up(path, NOBODY, ['--hub']))
   // As in a backup, which may leave them out.
   rmSync(join(path, 'penstock.lock'))
-  rmSync(join(path, 'penstock.lmdb-lock'))
   for (const command of [
     ['export', join(directory.path, 'served.jsonl')],
     ['key', 'adopt', join(directory.path, 'served.key')],
