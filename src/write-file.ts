@@ -1,5 +1,5 @@
 /** Writes the files that a node cannot do without: each is there whole or not at all, for its owner alone to read, whenever the machine fails. */
-import { closeSync, fsyncSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, openSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from './text/error-message.ts'
 
@@ -39,6 +39,11 @@ export function syncDirectoryOf(path: string): void {
   } finally {
     closeSync(folder)
   }
+}
+
+/** Takes from others what they may do with a file. Where they may do nothing it is left alone: FAT, mounted for its owner alone, takes no mode. */
+export function keepFromOthers(path: string): void {
+  if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600)
 }
 
 function unlinkIfThere(path: string): void {

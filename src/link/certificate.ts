@@ -8,13 +8,13 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import { chmodSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { makeDirectory } from '../make-directory.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
-import { replaceFile } from '../write-file.ts'
+import { keepFromOthers, replaceFile } from '../write-file.ts'
 import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
 import { newPrivateKey } from './keys.ts'
 import { readIfThere } from './read-if-there.ts'
@@ -63,7 +63,7 @@ export function autoCertificate(options: CertificateOptions): Certificate {
     checkKey(certificate, keyFile)
     renewed = whyRenew(certificate, options, now)
     if (renewed === undefined) {
-      for (const file of [certFile, keyFile]) chmodSync(file, 0o600)
+      for (const file of [certFile, keyFile]) keepFromOthers(file)
       return { certFile, keyFile, fingerprint: fingerprintOf(certificate.raw) }
     }
   }

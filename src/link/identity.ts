@@ -1,7 +1,7 @@
 /** Who a node is: an Ed25519 key pair made at first start, and the id that follows from the public key. */
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
-import { chmodSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { keepFromOthers } from '../write-file.ts'
 import { placeKey, readKey } from './key-file.ts'
 import { newPrivateKey, rawKey } from './keys.ts'
 
@@ -20,7 +20,7 @@ export interface Identity {
 export function loadIdentity(directory: string): Identity {
   const path = identityFile(directory)
   const privateKey = readKey(path, 'restore it, or remove it to let this node become a new one') ?? newKey(path)
-  if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600)
+  keepFromOthers(path)
   return identityOf(privateKey)
 }
 

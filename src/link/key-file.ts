@@ -1,10 +1,13 @@
 /** Ed25519 keys in files: PKCS #8 in PEM, for their owner alone to read. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { linkSync, unlinkSync } from 'node:fs'
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeDirectory } from '../make-directory.ts'
 import { replaceFile, syncDirectoryOf, writeDraft } from '../write-file.ts'
 import { readIfThere } from './read-if-there.ts'
+
+/** What is said of a hard link by file systems that have none, as FAT and some of FUSE. */
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'ENOSYS'])
 
 /** The key in a file; undefined when there is no such file. Throws when it holds something else, saying what to do then. */
 export function readKey(path: string, advice = 'restore it'): KeyObject | undefined {
@@ -32,10 +35,13 @@ export function placeKey(path: string, key: KeyObject): boolean {
   try {
     linkSync(draft, path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return false
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    if (!NO_LINKS.has(code)) throw error
+    if (existsSync(path)) return false
+    renameSync(draft, path)
   } finally {
-    unlinkSync(draft)
+    rmSync(draft, { force: true })
   }
   syncDirectoryOf(path)
   return true

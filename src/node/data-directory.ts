@@ -162,6 +162,12 @@ function explained(
       { cause },
     )
   }
+  if (cause.syscall === 'chmod' && code === 'EPERM') {
+    return new DirectoryUnusable(
+      `the data directory ${directory} cannot be used: ${whoAmI} may not take ${path} from others: run the node as its owner; a file system that keeps no permissions, as FAT, mount for its owner alone (umask=077), or choose another dataDirectory`,
+      { cause },
+    )
+  }
   const why: Partial<Record<string, string>> = {
     EACCES: `${whoAmI} may not ${verb} ${path}: run the node as its owner, give it to this user (chown -R), or choose another dataDirectory`,
     EPERM: `${whoAmI} may not ${verb} ${path}: run the node as its owner, or choose another dataDirectory`,

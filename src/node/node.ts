@@ -90,7 +90,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
   }
   try {
     opened.push(claimDataDirectory(config.dataDirectory))
-    const store = new Store(config.dataDirectory, { reserve })
+    const store = ofDirectory(config.dataDirectory, () => new Store(config.dataDirectory, { reserve }))
     opened.push(() => store.close())
     const identity = ofDirectory(config.dataDirectory, () => loadIdentity(config.dataDirectory))
     const node = { id: identity.nodeId }

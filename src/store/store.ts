@@ -1,9 +1,9 @@
 /** The node's state on disk: one LMDB environment in the data directory, one collection per kind of record. */
-import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { makeDirectory } from '../make-directory.ts'
 import { requireDescriptors } from '../open-descriptors.ts'
+import { keepFromOthers } from '../write-file.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
@@ -62,7 +62,7 @@ export class Store {
     watchWrites(this.#root)
     noteFile(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)
-    chmodSync(path, 0o600)
+    keepFromOthers(path)
     this.pipelines = new PipelineCollection(this.#root)
     this.runs = new RunCollection(this.#root)
     this.tokens = new TokenCollection(this.#root)

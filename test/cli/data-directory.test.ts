@@ -377,6 +377,36 @@ test('below a file system that takes no directories: what, where, and what to do
 
 if (NOBODY === undefined) console.warn('SKIPPED: what an ordinary user may not do needs root and setpriv to try')
 
+const canTrace = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status === 0
+if (!canTrace)
+  console.warn('SKIPPED: file systems without links and permissions need strace(1), which stands in for them')
+
+/** As on a file system that refuses these. */
+function refusing(...calls: string[]): string[] {
+  const traced = calls.map((call) => call.split(':', 1)[0])
+  const injected = calls.flatMap((call) => ['-e', `inject=${call}`])
+  return ['strace', '-D', '-f', '-qq', '-o', '/dev/null', '--seccomp-bpf', '-e', `trace=${traced}`, ...injected]
+}
+
+describe.skipIf(!canTrace)('a file system without permissions', () => {
+  test('that is mounted for its owner alone, without hard links, as FAT: the node comes up', async () => {
+    const path = join(directory.path, 'fat')
+    const fat = refusing('/^link(at)?$:error=EPERM', '/^f?chmod(at)?$:error=EPERM')
+    const first = await up(path, fat)
+    expect(first.ready, first.stderr()).toBeDefined()
+    await end(first)
+    expect(readdirSync(path).filter((name) => name.startsWith('identity'))).toEqual(['identity.pem'])
+    const second = await up(path)
+    expect(second.ready?.node).toBe(first.ready?.node)
+    await end(second)
+    // Open to others.
+    chmodSync(join(path, 'penstock.lmdb'), 0o755)
+    const { child, stderr } = await up(path, fat)
+    expect(child.exitCode).toBe(1)
+    expect(stderr()).toContain(`may not take ${path}/penstock.lmdb from others: run the node as its owner; a file`)
+  })
+})
+
 test.skipIf(NOBODY === undefined)("a directory that is somebody else's: what, where, and what to do", async () => {
   const path = join(directory.path, 'owned')
   mkdirSync(path, { mode: 0o755 })
