@@ -4,6 +4,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'react'
 import { failureOf } from '../data/live.ts'
 import { forgetToken, hasToken, keepToken } from '../data/session.ts'
 import { Failure } from '../parts/failure.tsx'
+import { keepKeys } from '../parts/keys.ts'
 import { useTitle } from '../parts/use-title.ts'
 import './sign-in.css'
 
@@ -12,8 +13,6 @@ interface Props {
   readonly onToken: () => void
 }
 
-const KEYS = ['keydown', 'keyup'] as const
-
 /** Over all of the page, which can be neither seen nor used meanwhile. */
 export function SignInAgain(props: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -21,11 +20,9 @@ export function SignInAgain(props: Props) {
   useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()
-    // Views listen for keys on the window and the document; what a browser does by itself with a key it does all the same.
-    const keep = (event: Event): void => event.stopPropagation()
-    for (const type of KEYS) addEventListener(type, keep, true)
+    const release = keepKeys()
     return () => {
-      for (const type of KEYS) removeEventListener(type, keep, true)
+      release()
       // Closed, it gives the focus back to where it was.
       shown?.close()
     }

@@ -1,5 +1,6 @@
 /** Asks before what cannot be undone. */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { keepKeys } from './keys.ts'
 
 export interface Question {
   readonly title: string
@@ -39,7 +40,9 @@ export function ConfirmDialog() {
   const question = useSyncExternalStore(subscribe, () => open)
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
-    if (question !== undefined) dialog.current?.showModal()
+    if (question === undefined) return
+    dialog.current?.showModal()
+    return keepKeys()
   }, [question])
   if (question === undefined) return null
   // Closed by itself it gives the focus back to where it was, and tells what it was closed with; Escape closes with nothing.

@@ -13,6 +13,7 @@ import { node } from '../../data/session.ts'
 import type { Settings } from '../../data/settings.ts'
 import { Failure } from '../../parts/failure.tsx'
 import { nameText } from '../../parts/format.ts'
+import { keepKeys } from '../../parts/keys.ts'
 import { tellFailure } from '../../parts/toasts.tsx'
 import './update-dialog.css'
 
@@ -37,11 +38,15 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onSend, onClose }:
   const [isBusy, setBusy] = useState(false)
   useEffect(() => {
     dialog.current?.showModal()
+    const release = keepKeys()
     const gone = new AbortController()
     explainUpdate(node, { nodeId, id, ...settings }, { signal: gone.signal }).then(setPlan, (error: unknown) => {
       if (!gone.signal.aborted) setFailure(failureOf(error))
     })
-    return () => gone.abort()
+    return () => {
+      release()
+      gone.abort()
+    }
   }, [nodeId, id, settings])
 
   const restarts = plan?.running === true && plan.restart.length > 0

@@ -1,11 +1,12 @@
 /** The editor around one draft: palette, canvas or text, form, problems, and what stores it. */
 import type { Pipeline, SettingsProblem } from '@penstock/client'
 import { ReactFlowProvider } from '@xyflow/react'
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import type { Catalogue, Schema } from '../../data/schema.ts'
 import { isSame, type Settings, settingsOf } from '../../data/settings.ts'
 import { useValidation } from '../../data/validation.ts'
 import { countText } from '../../parts/format.ts'
+import { keepKeys } from '../../parts/keys.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
 import { Later, LoadedLater } from '../../parts/loaded-later.tsx'
 import { ProblemList } from '../configuration/problem-list.tsx'
@@ -64,6 +65,7 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
   }
   useLeaveGuard(isDirty)
   useShortcuts(editing, view)
+  useEffect(() => (isCreating ? keepKeys() : undefined), [isCreating])
 
   const shown = draft.config === undefined ? 'text' : view
   const add = (key: string): void => {
