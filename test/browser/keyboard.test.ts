@@ -57,6 +57,43 @@ describeInBrowser('the keyboard', () => {
     await close(view)
   })
 
+  test('stays with a button while it cannot be used, and with the one that comes in its place', async () => {
+    const id = await node.create(lossy(), { name: 'switched' })
+    const view = await open(`http://${node.node.http}/`)
+    const { page } = view
+    const { keyboard } = page
+    const row = page.locator('.pipelines li', { hasText: 'switched' })
+    const head = page.locator('.pipeline-head')
+    for (const place of [row, head]) {
+      await place.getByRole('button', { name: 'Start', exact: true }).focus()
+      await keyboard.press('Enter')
+      await place.getByText('running', { exact: true }).waitFor()
+      await place.getByRole('button', { name: 'Stop', exact: true, disabled: false }).waitFor()
+      expect(await focusedName(page)).toBe('Stop')
+      if (place === head) {
+        await tabTo(page, /^Restart$/)
+        await keyboard.press('Enter')
+        await page.locator('.toast', { hasText: 'runs again' }).waitFor()
+        expect(await focusedName(page)).toBe('Restart')
+        await page.keyboard.press('Shift+Tab')
+      }
+      await keyboard.press('Enter')
+      await place.getByRole('button', { name: 'Start', exact: true, disabled: false }).waitFor()
+      expect(await focusedName(page)).toBe('Start')
+      await page.goto(address(`pipelines/${id}`))
+      await head.waitFor()
+    }
+    await page.goto(address(`pipelines/${id}/edit`))
+    await page.locator('.react-flow__node').first().focus()
+    await keyboard.press('Enter')
+    await keyboard.press('ArrowRight')
+    await page.getByRole('button', { name: 'Undo', disabled: false }).focus()
+    await keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Undo', disabled: true }).waitFor()
+    expect(await focusedName(page)).toBe('Undo')
+    await close(view)
+  })
+
   test.each([1280, 320])('has its place below the bar, in a window of %i pixels', async (width) => {
     for (const name of ['one', 'two', 'three']) {
       if ((await storedAt(node, name)) === undefined) await node.create(lossy(), { name })

@@ -6,6 +6,7 @@ import { useLive } from '../../data/live.ts'
 import { settingsOf } from '../../data/settings.ts'
 import { StoredText } from '../../data/stored-text.ts'
 import { useValidation } from '../../data/validation.ts'
+import { ActionButton } from '../../parts/action-button.tsx'
 import { nameText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
 import { tell } from '../../parts/toasts.tsx'
@@ -59,20 +60,15 @@ export default function Configuration({ nodeId, pipeline, isGone }: Props) {
         <ValidationBadge validation={validation} />
         <TextTools text={text} name={pipeline.name} onChange={setText} />
         <span className="end">
-          <button type="button" className="button small" disabled={!isDirty} onClick={take}>
+          <ActionButton className="button small" isOff={!isDirty} onClick={take}>
             Discard changes
-          </button>
+          </ActionButton>
           {isGone ? (
             <CreateAnew nodeId={nodeId} settings={settings} onCreated={() => setCreated(text)} />
           ) : (
-            <button
-              type="button"
-              className="button small primary"
-              disabled={!isDirty}
-              onClick={() => setUpdating(true)}
-            >
+            <ActionButton className="button small primary" isOff={!isDirty} onClick={() => setUpdating(true)}>
               Update
-            </button>
+            </ActionButton>
           )}
         </span>
       </header>

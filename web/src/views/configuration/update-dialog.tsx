@@ -11,6 +11,7 @@ import { useEffect, useRef, useState } from 'react'
 import { failureOf } from '../../data/live.ts'
 import { node } from '../../data/session.ts'
 import type { Settings } from '../../data/settings.ts'
+import { ActionButton } from '../../parts/action-button.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { nameText } from '../../parts/format.ts'
 import { keepKeys } from '../../parts/keys.ts'
@@ -83,14 +84,13 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onSend, onClose }:
         <button type="button" className="button" onClick={() => dialog.current?.close()}>
           Cancel
         </button>
-        <button
-          type="button"
+        <ActionButton
           className={restarts ? 'button danger' : 'button primary'}
-          disabled={plan === undefined || isBusy}
+          isOff={plan === undefined || isBusy}
           onClick={update}
         >
           {isBusy ? 'Updating…' : restarts ? 'Update and restart' : 'Update'}
-        </button>
+        </ActionButton>
       </div>
     </dialog>
   )

@@ -2,6 +2,7 @@
 import { useReactFlow } from '@xyflow/react'
 import { type ReactNode, useId } from 'react'
 import type { Validation } from '../../data/validation.ts'
+import { ActionButton } from '../../parts/action-button.tsx'
 import { OnNode } from '../../parts/on-node.tsx'
 import { ValidationBadge } from '../configuration/problem-list.tsx'
 import { FileTools, TextTools } from '../configuration/text-tools.tsx'
@@ -67,12 +68,12 @@ export function Toolbar({ nodeId, editing, view, onView, validation, isNew, chil
             </button>
           ))}
         </fieldset>
-        <button type="button" className="button small" disabled={undo === undefined} onClick={undo}>
+        <ActionButton className="button small" isOff={undo === undefined} onClick={undo}>
           Undo
-        </button>
-        <button type="button" className="button small" disabled={redo === undefined} onClick={redo}>
+        </ActionButton>
+        <ActionButton className="button small" isOff={redo === undefined} onClick={redo}>
           Redo
-        </button>
+        </ActionButton>
         {view === 'graph' && (
           <button type="button" className="button small" disabled={graph.components.length === 0} onClick={arrange}>
             Arrange

@@ -3,6 +3,7 @@ import { deletePipeline, type Pipeline, startPipeline, stopPipeline } from '@pen
 import { memo, useState } from 'react'
 import { hashOf } from '../../app/routes.ts'
 import { node } from '../../data/session.ts'
+import { ActionButton } from '../../parts/action-button.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
 import { nameText } from '../../parts/format.ts'
@@ -54,12 +55,12 @@ export const PipelineRow = memo(function PipelineRow({ nodeId, pipeline }: Props
       {!started && currentRun?.error !== undefined && <span className="cause small">{currentRun.error}</span>}
       {isVisible && started && currentRun?.state === 'RUNNING' && <RunTraffic nodeId={nodeId} runId={currentRun.id} />}
       <span className="actions">
-        <button type="button" className="button small" disabled={isBusy} onClick={started ? stop : start}>
+        <ActionButton className="button small" isOff={isBusy} onClick={started ? stop : start}>
           {started ? 'Stop' : 'Start'}
-        </button>
-        <button type="button" className="button small plain" disabled={isBusy} onClick={remove}>
+        </ActionButton>
+        <ActionButton className="button small plain" isOff={isBusy} onClick={remove}>
           Delete
-        </button>
+        </ActionButton>
       </span>
     </li>
   )

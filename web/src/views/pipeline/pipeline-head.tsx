@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { go, hashOf, routeOf } from '../../app/routes.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
 import { node } from '../../data/session.ts'
+import { ActionButton } from '../../parts/action-button.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
 import { agoText, countText, nameText } from '../../parts/format.ts'
@@ -53,12 +54,11 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
     // Who has left meanwhile stays where they are.
     if (isDone && isShown(nodeId, id)) go({ view: 'overview' })
   }
-  const button = (label: string, isThere: boolean, call: () => unknown, kind = '') =>
-    isThere && (
-      <button type="button" className={`button ${kind}`} disabled={busy !== undefined} onClick={call}>
-        {busy === label.toLowerCase() ? `${label}…` : label}
-      </button>
-    )
+  const button = (label: string, isPossible: boolean, call: () => unknown, kind = '') => (
+    <ActionButton className={`button ${kind}`} isOff={!isPossible || busy !== undefined} onClick={call}>
+      {busy === label.toLowerCase() ? `${label}…` : label}
+    </ActionButton>
+  )
   return (
     <header className="pipeline-head">
       <div className="about">
@@ -68,9 +68,9 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
         <RunFacts pipeline={pipeline} />
       </div>
       <div className="actions">
-        {button('Start', can.has('start'), start, 'primary')}
-        {button('Stop', can.has('stop'), stop)}
-        {button('Restart', can.has('restart'), restart)}
+        {/* One button, which has the keyboard before and after. */}
+        {pipeline.started ? button('Stop', can.has('stop'), stop) : button('Start', can.has('start'), start, 'primary')}
+        {(pipeline.started || busy === 'restart') && button('Restart', can.has('restart'), restart)}
         <a className="button" href={hashOf({ view: 'editor', nodeId, pipelineId: id })}>
           Edit
         </a>

@@ -7,6 +7,7 @@ import { node } from '../../data/session.ts'
 import { isSame, updateOf } from '../../data/settings.ts'
 import { StoredText } from '../../data/stored-text.ts'
 import { changedValues, type Draft, isChanged, typed, variablesOf } from '../../data/variables.ts'
+import { ActionButton } from '../../parts/action-button.tsx'
 import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
@@ -76,7 +77,7 @@ export function VariablesTab({ nodeId, pipeline }: TabProps) {
       className="card variables"
       onSubmit={(event) => {
         event.preventDefault()
-        void apply()
+        if (!isBusy) void apply()
       }}
     >
       {variables.map((variable) => (
@@ -90,9 +91,9 @@ export function VariablesTab({ nodeId, pipeline }: TabProps) {
       ))}
       {failure !== undefined && <Failure error={failure} title="The values were not taken" />}
       <div className="actions">
-        <button type="submit" className="button primary" disabled={isBusy}>
+        <ActionButton type="submit" className="button primary" isOff={isBusy}>
           Apply
-        </button>
+        </ActionButton>
       </div>
     </form>
   )
