@@ -94,6 +94,29 @@ describeInBrowser('the keyboard', () => {
     await close(view)
   })
 
+  test('returns from what was opened to what has opened it', async () => {
+    const id = await node.create(lossy(), { name: 'opened' })
+    await node.start(id)
+    const view = await open(address(`pipelines/${id}`))
+    const { page } = view
+    const box = page.locator('.react-flow__node', { hasText: 'uniform_loss' })
+    const line = page.locator('.log-lines button').first()
+    for (const [path, opener, opened] of [
+      [`pipelines/${id}`, box, '.panel'],
+      [`pipelines/${id}/log`, line, '.whole-line'],
+    ] as const) {
+      await page.goto(address(path))
+      await opener.focus()
+      await page.keyboard.press('Enter')
+      await page.locator(opened).getByRole('button', { name: 'Close' }).focus()
+      await page.keyboard.press('Enter')
+      await page.locator(opened).waitFor({ state: 'detached' })
+      expect([path, await opener.evaluate((element) => element === document.activeElement)]).toEqual([path, true])
+    }
+    await close(view)
+    await node.call('POST', `/pipelines/${id}/stop`)
+  })
+
   test.each([1280, 320])('has its place below the bar, in a window of %i pixels', async (width) => {
     for (const name of ['one', 'two', 'three']) {
       if ((await storedAt(node, name)) === undefined) await node.create(lossy(), { name })

@@ -1,5 +1,5 @@
 /** The components and what flows between them, as a drawing or as a table; beside it all of the one that is selected. */
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { useLive } from '../../data/live.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
 import { ComponentList } from './component-list.tsx'
@@ -20,6 +20,16 @@ const FORMS: readonly (readonly [Form, string])[] = [
 export function GraphTab({ nodeId, pipeline, configuration, runId = '' }: TabProps) {
   const [form, setForm] = useState<Form>(innerWidth < NARROW ? 'list' : 'graph')
   const [selected, setSelected] = useState<string>()
+  /** What had the keyboard when the panel was opened. */
+  const opener = useRef<Element>(null)
+  const select = (name: string | undefined): void => {
+    opener.current = document.activeElement
+    setSelected(name)
+  }
+  const close = (): void => {
+    setSelected(undefined)
+    if (opener.current instanceof HTMLElement) opener.current.focus()
+  }
   const component = configuration.components.find(({ name }) => name === selected)
   const Shown = form === 'graph' ? Graph : ComponentList
   // One that waits to be restarted is started, and its last run is over.
@@ -38,9 +48,9 @@ export function GraphTab({ nodeId, pipeline, configuration, runId = '' }: TabPro
         <RunNote nodeId={nodeId} runId={runId} isOn={isOn} />
       </div>
       <div className={component === undefined ? 'graph-area' : 'graph-area with-panel'}>
-        <Shown nodeId={nodeId} runId={runId} configuration={configuration} selected={selected} onSelect={setSelected} />
+        <Shown nodeId={nodeId} runId={runId} configuration={configuration} selected={selected} onSelect={select} />
         {component !== undefined && (
-          <ComponentPanel nodeId={nodeId} runId={runId} component={component} onClose={() => setSelected(undefined)} />
+          <ComponentPanel nodeId={nodeId} runId={runId} component={component} onClose={close} />
         )}
       </div>
     </>

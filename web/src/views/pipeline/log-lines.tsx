@@ -23,6 +23,7 @@ export function LogLines({ lines, source, isFollowing, onScrollUp, onScrollToEnd
   const host = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 480 })
   const [open, setOpen] = useState<NumberedLine>()
+  const opener = useRef<HTMLButtonElement>(null)
   /** What was read last: the lines, and where the reader has scrolled to. */
   const read = useRef<{ lines: readonly NumberedLine[]; source: readonly LogMessage[]; top: number }>(undefined)
   /** Where the page has scrolled to by itself, which is not told as the reader's doing. */
@@ -37,6 +38,12 @@ export function LogLines({ lines, source, isFollowing, onScrollUp, onScrollToEnd
     // Held, the place that is read is found again, however few lines a filter leaves for a while.
     if (isFollowing || source !== before.source) read.current = { lines, source, top: own.current }
   }, [lines, source, isFollowing])
+  const close = (): void => {
+    setOpen(undefined)
+    // The line may be out of sight, and then is not in the page.
+    const back = opener.current?.isConnected === true ? opener.current : host.current
+    back?.focus()
+  }
   const { from, to } = linesInView(lines.length, view, ROW)
   return (
     <>
@@ -62,7 +69,14 @@ export function LogLines({ lines, source, isFollowing, onScrollUp, onScrollToEnd
           <ol style={{ transform: `translateY(${from * ROW}px)` }}>
             {lines.slice(from, to).map((line) => (
               <li key={line.number} className={`level-${String(line.level).toLowerCase()}`}>
-                <button type="button" aria-expanded={open?.number === line.number} onClick={() => setOpen(line)}>
+                <button
+                  type="button"
+                  aria-expanded={open?.number === line.number}
+                  onClick={({ currentTarget }) => {
+                    opener.current = currentTarget
+                    setOpen(line)
+                  }}
+                >
                   <time dateTime={line.timestamp}>{clock(line.timestamp)}</time>
                   <b>{line.level}</b>
                   {line.component !== '' && <i>{line.component}</i>}
@@ -75,7 +89,7 @@ export function LogLines({ lines, source, isFollowing, onScrollUp, onScrollToEnd
         </div>
         {lines.length === 0 && <p className="quiet small">No line to show.</p>}
       </section>
-      {open !== undefined && <WholeLine line={open} onClose={() => setOpen(undefined)} />}
+      {open !== undefined && <WholeLine line={open} onClose={close} />}
     </>
   )
 }
