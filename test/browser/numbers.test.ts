@@ -49,6 +49,23 @@ describeInBrowser('numbers', () => {
     await close(view)
   })
 
+  test('of how long ago something was are by the clock of the node, however wrong that of the browser is', async () => {
+    const id = await node.create(lossy())
+    await node.start(id)
+    for (const wrong of [3_600_000, -3_600_000]) {
+      const view = await openTab(id)
+      const { page } = view
+      await page.clock.install({ time: Date.now() + wrong })
+      await page.reload()
+      await page.getByText('Started less than a minute ago.').waitFor()
+      // Another minute, by any clock.
+      await page.clock.fastForward(80_000)
+      await page.getByText('Started 1 minute ago.').waitFor()
+      await close(view)
+    }
+    await node.call('POST', `/pipelines/${id}/stop`)
+  })
+
   test('of a run that has ended and is to be restarted are said to be those of its end', async () => {
     const pipeline = { ...lossy(), bomb: { bomb: { delay: 200, poison: 'LOG_FATAL' } } }
     const id = await node.create(pipeline, { restartPolicy: { always: {} } })

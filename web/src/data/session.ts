@@ -1,5 +1,6 @@
 /** The node that served this page, and the token it is called with. */
 import { type Connection, connect } from '@penstock/client'
+import { timedFetch } from './clock.ts'
 import { Kept } from './kept.ts'
 
 const token = new Kept('penstock.token', () => sessionStorage)
@@ -8,6 +9,7 @@ const token = new Kept('penstock.token', () => sessionStorage)
 export const node: Connection = connect({
   url: location.origin,
   streams: 'socket',
+  fetch: timedFetch,
   token: () => token.get(),
 })
 
