@@ -43,6 +43,27 @@ describeInBrowser('a view', () => {
     await node.kill()
   })
 
+  test('that has heard nothing of its node yet says so', async () => {
+    const flags = { 'node-name': 'lone', grpc: 'none' }
+    const node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    const view = await open(`http://${node.address}/v1/hub-client/local-node-id`, { failsRequests: true })
+    const { page } = view
+    let answer = (): void => {}
+    const released = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route('**/local-node-id', async (route) => {
+      await released
+      await route.continue()
+    })
+    await page.goto(`http://${node.address}/#/`)
+    await page.getByText('Loading…').waitFor()
+    answer()
+    await page.getByRole('region', { name: 'Node lone' }).waitFor()
+    await close(view)
+    await node.kill()
+  })
+
   test('names the node that answers at its address, also when it has another name, or another one does', async () => {
     const firstFlags = { 'node-name': 'first', grpc: 'none' }
     const first = await NodeProcess.start({ directory: temporaryDirectory(), flags: firstFlags })

@@ -30,7 +30,14 @@ export function App() {
       </main>
     )
   }
-  return status === 'opening' ? null : <SignedIn />
+  if (status === 'opening') {
+    return (
+      <main className="page">
+        <p className="quiet">Loading…</p>
+      </main>
+    )
+  }
+  return <SignedIn />
 }
 
 /** Once the token is revoked another one is asked for; what was typed stays meanwhile, unseen. */
