@@ -97,6 +97,21 @@ describeInBrowser('the views', () => {
     await close(view)
   })
 
+  test('the editor has no serious fault where a value is wrong, and says what is wrong of the field', async () => {
+    const view = await open(addressOf('/pipelines/ID/edit'))
+    const { page } = view
+    await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).locator('header').click()
+    const field = page.getByLabel(/^loss_prob/)
+    await field.fill('7')
+    expect(await faultsOf(page, '.inspector .wrong')).toEqual([])
+    const described = await field.evaluate((element) => {
+      const id = element.getAttribute('aria-describedby') ?? ''
+      return document.getElementById(id)?.textContent
+    })
+    expect(described).toContain('7 is above the maximum of 1')
+    await page.context().close()
+  })
+
   test('why a pipeline failed stands beside its buttons, not below them', async () => {
     const view = await open(`http://${node.node.http}/`)
     const { page } = view

@@ -98,7 +98,7 @@ function Field({ form, schema, value, path, name, isNeeded }: FieldProps) {
       </span>
       {range !== '' && <p className="help range">{range}</p>}
       <p className="help">{schema.description}</p>
-      <Problems form={form} path={path} />
+      <Problems form={form} path={path} about={id} />
     </div>
   )
 }

@@ -29,14 +29,24 @@ export interface FieldProps extends ValueProps {
   readonly isNeeded: boolean
 }
 
-export function Problems({ form, path }: Pick<ValueProps, 'form' | 'path'>) {
+interface ProblemsProps extends Pick<ValueProps, 'form' | 'path'> {
+  /** Of the input that they are about. */
+  readonly about?: string
+}
+
+/** What describes an input, there or not. */
+export const problemsId = (input: string): string => `${input}problems`
+
+export function Problems({ form, path, about }: ProblemsProps) {
   const found = problemsAt(form.problems, path)
   if (found.length === 0) return null
   return (
-    <ul className="wrong" role="alert">
-      {found.map(({ message }) => (
-        <li key={message}>⚠ {message}</li>
-      ))}
-    </ul>
+    <div role="alert" id={about && problemsId(about)}>
+      <ul className="wrong">
+        {found.map(({ message }) => (
+          <li key={message}>⚠ {message}</li>
+        ))}
+      </ul>
+    </div>
   )
 }

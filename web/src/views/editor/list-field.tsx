@@ -78,7 +78,7 @@ function ItemFields(props: ValueProps & ObjectForm & { readonly label: string })
         isNeeded
         onChange={(next) => form.type(path, next ?? firstOf(schema))}
       />
-      <Problems form={form} path={path} />
+      <Problems form={form} path={path} about={id} />
     </div>
   )
 }

@@ -3,6 +3,7 @@ import { type ChangeEvent, useEffect, useState } from 'react'
 import type { Json } from '../../data/json.ts'
 import { asBefore, asShown, hasBreaks, rowsOf } from '../../data/line-breaks.ts'
 import type { Schema } from '../../data/schema.ts'
+import { problemsId } from './form.tsx'
 
 interface Props {
   readonly id: string
@@ -31,6 +32,7 @@ function Options({ id, schema, value, isNeeded, onChange, values }: Props & { re
   return (
     <select
       id={id}
+      aria-describedby={problemsId(id)}
       value={value === undefined ? '' : JSON.stringify(value)}
       onChange={({ target }) => onChange(target.value === '' ? undefined : (JSON.parse(target.value) as Json))}
     >
@@ -55,6 +57,7 @@ function NumberInput({ id, schema, value, onChange }: Props) {
     <span className="number">
       <input
         id={id}
+        aria-describedby={problemsId(id)}
         inputMode="decimal"
         autoComplete="off"
         value={typed}
@@ -86,6 +89,7 @@ function TextInput({ id, schema, value, onChange }: Props) {
   const isHidden = isSecret && !isShown
   const entry = {
     ...{ id, autoComplete: 'off', spellCheck: false, value: asShown(text) },
+    'aria-describedby': problemsId(id),
     placeholder: schema.default === undefined ? '' : String(schema.default),
     onChange: ({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
       onChange(target.value === '' ? undefined : asBefore(target.value, text)),
