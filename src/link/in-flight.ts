@@ -27,7 +27,9 @@ export class InFlight {
   readonly #clock: Pick<Clock, 'now'>
   /** Bytes that may be in flight now. */
   #mostBytes = LEAST_BYTES_IN_FLIGHT
-  /** They have been, since that was more or less. */
+  /** Sent in all when that was made more or less. */
+  #bytesAtChange = 0
+  /** As many have been in flight since. */
   #wasFull = false
   /** Sent in all. */
   #frames = 0
@@ -80,16 +82,19 @@ export class InFlight {
       this.#framesHandled = first.frames
       this.#bytesHandled = first.bytes
       this.#asked.shift()
-      this.#adapt(this.#clock.now() - first.at)
+      this.#adapt(first)
     }
   }
 
-  /** `waited`: for a Pong, milliseconds. */
-  #adapt(waited: number): void {
+  /** A Ping from before the last change tells of what was allowed then: heeding each would double it several times before any effect is seen. */
+  #adapt({ bytes, at }: SentAtPing): void {
+    if (bytes < this.#bytesAtChange) return
+    const waited = this.#clock.now() - at
     if (waited > SLOW_MS) this.#mostBytes = Math.max(LEAST_BYTES_IN_FLIGHT, this.#mostBytes / 2)
     else if (waited <= SLOW_MS / 2 && this.#wasFull)
       this.#mostBytes = Math.min(MAX_BYTES_IN_FLIGHT, this.#mostBytes * 2)
     else return
+    this.#bytesAtChange = this.#bytes
     this.#wasFull = false
   }
 }
