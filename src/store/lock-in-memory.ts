@@ -13,6 +13,8 @@ const MEMORY = '/dev/shm'
  * there is no link, where the system has no such memory or the file system no links.
  */
 export function lockInMemory(path: string, bytes: number, reserve: Reserve): (() => void) | undefined {
+  // One that was cut off may have left it.
+  dropLink(path)
   const name = `${MEMORY}/penstock-${randomUUID()}`
   let file: number
   try {

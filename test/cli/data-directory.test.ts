@@ -294,7 +294,8 @@ describe.skipIf(!canMount)('a disk', () => {
       expect(readdirSync('/dev/shm').filter((name) => written.some((line) => line.includes(name)))).toEqual([])
       await end(node, 'SIGKILL')
     }
-    // Without such memory it is a file.
+    // Without such memory it is a file, also where a link was left.
+    symlinkSync('/proc/self/fd/1000000', lock)
     const without = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', 'sh']
     const node = await up(path, without)
     expect(node.ready, node.stderr()).toBeDefined()
