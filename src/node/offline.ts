@@ -20,7 +20,7 @@ export async function withStore<T>(
   const before = new Set(ofRoot(directory))
   const release = claimDataDirectory(directory)
   try {
-    const store = new Store(directory)
+    const store = ofDirectory(directory, () => new Store(directory))
     try {
       // After the store, as at the first start of a node: an identity beside an empty store is a damaged node's.
       if (!isThere) loadIdentity(directory)

@@ -404,7 +404,14 @@ describe.skipIf(!canTrace)('a file system without permissions', () => {
     chmodSync(join(path, 'penstock.lmdb'), 0o755)
     const { child, stderr } = await up(path, fat)
     expect(child.exitCode).toBe(1)
-    expect(stderr()).toContain(`may not take ${path}/penstock.lmdb from others: run the node as its owner; a file`)
+    const refused = `may not take ${path}/penstock.lmdb from others: run the node as its owner; a file`
+    expect(stderr()).toContain(refused)
+    const launcher = join(packageRoot(), 'bin/penstock.js')
+    const command = [process.execPath, launcher, 'hub', 'export', join(directory.path, 'members'), '--data-dir', path]
+    const [program, ...args] = [...fat, ...command] as [string, ...string[]]
+    const exported = spawnSync(program, args, { encoding: 'utf8' })
+    expect(exported.status).toBe(1)
+    expect(exported.stderr).toContain(refused)
   })
 })
 
