@@ -143,7 +143,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
       await handle.running
     } catch (error) {
       if (stop.aborted) throw new Interrupted('interrupted: the pipeline did not start', stop.reason)
-      throw new Failure(`the pipeline did not start: ${messageOf(error)}`)
+      throw new Failure(named(`the pipeline did not start: ${messageOf(error)}`))
     }
     const started = performance.now()
     const timer = options.duration === undefined ? null : setTimeout(() => handle.stop(), options.duration)

@@ -9,7 +9,7 @@ import { tokensOf } from '../text/pointer.ts'
 import { isTime, timeText } from './durations.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import type { SimulationResult } from './simulate-run.ts'
-import { number } from './terminal.ts'
+import { named, number } from './terminal.ts'
 
 /** One column: its name, the unit of its numbers, and its value of one simulation; undefined where that has none. */
 export interface Figure {
@@ -40,9 +40,9 @@ function chosenMetric(given: string, metrics: readonly Metric[]): Figure {
   const found = metrics.filter(({ path, name }) => [`${path}.${name}`, `${path}/${name}`, name].includes(given))
   const [metric, more] = found
   if (metric !== undefined && more === undefined) return metricFigure(metric)
-  const named = found.map(({ path, name }) => `${path}.${name}`)
   if (more !== undefined) {
-    throw new UsageFailure(`--metric ${given}: several components have it; say which: ${named.join(', ')}`)
+    const places = found.map(({ path, name }) => `${path}.${name}`)
+    throw new UsageFailure(named(`--metric ${given}: several components have it; say which: ${places.join(', ')}`))
   }
   const component = metrics.find(({ path }) => given.startsWith(`${path}.`) || given.startsWith(`${path}/`))?.path
   const within = metrics.filter(({ path }) => path === component).map(({ name }) => name)
@@ -50,7 +50,7 @@ function chosenMetric(given: string, metrics: readonly Metric[]): Figure {
   const known = component === undefined ? [...all, ...metrics.map(({ name }) => name)] : within
   const name = component === undefined ? given : given.slice(component.length + 1)
   const cure = 'penstock components KEY lists the metrics of a component'
-  throw new Failure(`--metric ${given}: there is no such metric.${suggestion(name, known)} ${cure}`)
+  throw new Failure(named(`--metric ${given}: there is no such metric.${suggestion(name, known)} ${cure}`))
 }
 
 type KpiValue = number | string | undefined
@@ -174,7 +174,7 @@ function chosenFigures(config: PipelineConfig, wanted: Wanted): Figure[] {
       const hint =
         suggestion(id, known) ||
         ` ${known.length > 0 ? `There are ${known.join(', ')}.` : `Give one with it: --kpi '${id}={sink/loss} * 100'`}`
-      throw new Failure(`--kpi ${id}: the configuration has no KPI with this id.${hint}`)
+      throw new Failure(named(`--kpi ${id}: the configuration has no KPI with this id.${hint}`))
     }
     figures.push(...kpiFigures(kpi))
   }

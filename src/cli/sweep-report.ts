@@ -3,7 +3,7 @@ import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import { type Figure, figureText } from './sweep-figures.ts'
 import { type Row, type Summary, summaryOf } from './sweep-rows.ts'
 import { type Setting, valueText } from './sweep-settings.ts'
-import { type Column, dataLine, table, terminalWidth } from './terminal.ts'
+import { type Column, dataLine, named, table, terminalWidth } from './terminal.ts'
 
 /** What the rows are of. */
 export interface Sweep {
@@ -41,9 +41,9 @@ export function sweepTable(rows: readonly Row[], { settings, figures, repeat }: 
   ]
   const begins = rows.map((row) => [...shown.map((i) => valueText(row.combination[i])), seedsOf(row, repeat)])
   const columns = figures.map((figure) => ({
-    title: figure.name,
+    title: named(figure.name),
     align: 'right' as const,
-    cells: rows.map((row) => cellOf(figure, summaryOf(figure, row), repeat)),
+    cells: rows.map((row) => named(cellOf(figure, summaryOf(figure, row), repeat))),
   }))
   const widest = (title: string, cells: readonly string[]) => Math.max(width(title), ...cells.map(width)) + 2
   const begin = fixed.reduce(
@@ -89,7 +89,7 @@ function reasonsOf(rows: readonly Row[], figures: readonly Figure[]): string[] {
     for (const { id, errorOf } of kpis.values()) {
       const error = result.end.outcome === 'FAILED' ? undefined : errorOf(result)
       if (error === undefined) continue
-      const reason = `${id}: ${error}`
+      const reason = named(`${id}: ${error}`)
       seedsOf.set(reason, [...(seedsOf.get(reason) ?? []), seed])
     }
   }

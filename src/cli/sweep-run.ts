@@ -7,7 +7,7 @@ import { MAX_TOLD, type SweepPlan } from './sweep.ts'
 import { sweepCaption, sweepCsv, sweepLines, sweepTable } from './sweep-report.ts'
 import type { Row } from './sweep-rows.ts'
 import { assignmentsOf } from './sweep-settings.ts'
-import { LiveRegion, paint, print } from './terminal.ts'
+import { LiveRegion, named, paint, print } from './terminal.ts'
 
 /** Components that draw the same numbers in every run: worth a word where several seeds are asked for. */
 function fixedSeeds({ combinations: [first], repeat, settings }: SweepPlan): void {
@@ -76,7 +76,7 @@ function complainOf(rows: readonly Row[], { settings }: SweepPlan): void {
   const failures = rows.flatMap(({ combination, runs }) =>
     runs.flatMap(({ seed, result: { end } }) =>
       end.outcome === 'FAILED'
-        ? [`${[...assignmentsOf(settings, combination), `seed ${seed}`].join(' ')}: ${end.error}`]
+        ? [named(`${[...assignmentsOf(settings, combination), `seed ${seed}`].join(' ')}: ${end.error}`)]
         : [],
     ),
   )

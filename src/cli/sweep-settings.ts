@@ -6,6 +6,7 @@ import { camelCase, suggestion } from '../text/names.ts'
 import { pointerOf, tokensOf } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { readValues } from './sweep-values.ts'
+import { named } from './terminal.ts'
 
 type Container = Record<string, unknown>
 
@@ -32,7 +33,7 @@ interface Place {
   readonly isText: boolean
 }
 
-const named = (name: string, token: string): boolean => name === token || camelCase(name) === token
+const isNamed = (name: string, token: string): boolean => name === token || camelCase(name) === token
 
 /** What there is, for who named something else. */
 const choice = (name: string, known: readonly string[]): string =>
@@ -47,7 +48,7 @@ function follow(schema: SchemaNode, field: string, component: string): { tokens:
     const at = tokens.length > 0 ? ` in "${tokens.join('.')}"` : ''
     if (node.properties) {
       const known = Object.keys(node.properties)
-      const name = known.find((each) => named(each, token))
+      const name = known.find((each) => isNamed(each, token))
       if (name === undefined) throw refuse(`has no field "${token}"${at}.${choice(token, known)}`)
       node = node.properties[name] as SchemaNode
     } else if (node.items) {
@@ -68,7 +69,7 @@ function placeOf(target: string, config: Container): Place | undefined {
     .sort((a, b) => b.length - a.length)
   if (component === undefined) return undefined
   const [member = ''] = Object.keys(pipeline[component] ?? {}).filter((name) => pipeline[component]?.[name] !== null)
-  const key = [...components.keys()].find((each) => named(each, member)) ?? member
+  const key = [...components.keys()].find((each) => isNamed(each, member)) ?? member
   const schema = components.get(key)?.config as SchemaNode
   const what = `component "${component}" (${key})`
   const field = target.slice(component.length + 1)
@@ -121,7 +122,7 @@ function readSetting(assignment: string, config: Container): Setting {
   const { pipeline } = (config.engine_config ?? config.engineConfig) as { pipeline: object }
   const [component = ''] = target.split('.')
   const known = Object.keys(pipeline)
-  throw new Failure(`--set ${target}: there is no component "${component}".${choice(component, known)}`)
+  throw new Failure(named(`--set ${target}: there is no component "${component}".${choice(component, known)}`))
 }
 
 /** The settings of `assignments`, `config` being the JSON of a configuration that has been checked. Fails on what is not in it. */

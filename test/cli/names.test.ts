@@ -203,9 +203,21 @@ describe('so is what a configuration calls its components, variables and KPIs', 
         [said]: { traffic_sink: { input: 'a' } },
       },
     },
-    kpis: { metrics: [{ id: 'k', label: said, value: { expression: '1', unit: said } }] },
+    kpis: { metrics: [{ id: said, label: said, value: { expression: '1', unit: said } }] },
     variables: [{ id: said, paths: ['/version'] }],
   })
+  const failing = (name: string, pipeline: object) => directory.file(name, { version: 1, engine_config: { pipeline } })
+  const fails = failing('fails.json', {
+    source: { uniform_traffic_source: { output: 'a', interval: 10 } },
+    sink: { traffic_sink: { input: 'a' } },
+    [said]: { bomb: { delay: 100, poison: 'THROW_EXCEPTION' } },
+  })
+  // An address that no machine has (RFC 5737).
+  const startless = failing('startless.json', {
+    [said]: { udp_local: { address: '192.0.2.1:9000', output: 'a' } },
+    sink: { traffic_sink: { input: 'a' } },
+  })
+  const two = ['--duration', '1s', '--set', 'source.interval=10,20']
   let name: string
 
   beforeAll(async () => {
@@ -220,6 +232,13 @@ describe('so is what a configuration calls its components, variables and KPIs', 
     ['pipelines', 'set', 'calls', 'absent=1'],
     ['run', path, '--duration', '1500ms'],
     ['simulate', path, '--duration', '1s'],
+    ['run', fails],
+    ['run', startless],
+    ['simulate', fails, '--duration', '1s'],
+    ['simulate', fails, ...two],
+    ['simulate', path, ...two],
+    ['simulate', path, ...two, '--kpi', 'absent'],
+    ['simulate', path, '--duration', '1s', '--set', 'absent.interval=10,20'],
   ])('%s %s', async (...args) => {
     const { stdout, stderr } = await hub.call(args)
     expect(stdout + stderr).toContain(shown)
