@@ -87,9 +87,12 @@ const expectedMessages: Record<string, string> = {
 
 /** Field numbers from here on are extensions'. */
 const FIRST_EXTENSION = 1001
-const extensions: Record<string, string> = Object.fromEntries(
-  Object.entries(configurationExtensions).map(([name, row]) => [`${prefix}pipeline.${name}`, row]),
-)
+const extensions: Record<string, string> = {
+  [`${prefix}logging.Options`]: 'past_only? bool',
+  ...Object.fromEntries(
+    Object.entries(configurationExtensions).map(([name, row]) => [`${prefix}pipeline.${name}`, row]),
+  ),
+}
 
 const expectedEnums: Record<string, string> = {
   ...Object.fromEntries(Object.entries(enums).map(([name, row]) => [prefix + name, row])),

@@ -104,7 +104,10 @@ test('what a query can say is a parameter', async () => {
   const { paths } = await get('/v1/openapi.json')
   const inQuery = (path: string) =>
     paths[path].get.parameters.filter((each: Json) => each.in === 'query').map((each: Json) => each.name)
-  expect(inQuery('/v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/logs')).toEqual(['options.lines'])
+  expect(inQuery('/v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/logs')).toEqual([
+    'options.lines',
+    'options.pastOnly',
+  ])
   expect(inQuery('/v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/capture')).toEqual([
     'component',
     'side',
