@@ -171,22 +171,22 @@ async function chachaRows(program: string): Promise<BenchRow[]> {
 
 const unit = 'ns per packet'
 
-/** A suite with OpenSSL, and with ipsec-mb where this machine has it. */
+/** A suite with OpenSSL, and with each of the faster backends that this machine has, by the program that has its loop. */
 async function suiteRows(
   [name, cipher, keyBytes]: (typeof SUITES)[number],
   evp: string,
-  ipsecMb?: string,
+  faster: Faster,
 ): Promise<BenchRow[]> {
   const suite = { [name]: { key: '07'.repeat(keyBytes) } }
-  const openssl = ends('openssl', evp, suite, cipher)
-  const faster = ipsecMb === undefined ? undefined : ends('ipsec-mb', ipsecMb, suite, cipher)
+  const both = [
+    ends('openssl', evp, suite, cipher),
+    ...faster.map(([backend, program]) => ends(backend, program, suite, cipher)),
+  ]
   const ns: Record<string, number> = await inTurn(ROUNDS, {
-    ...openssl.candidates,
-    ...faster?.candidates,
+    ...Object.assign({}, ...both.map(({ candidates }) => candidates)),
     node: nodeCrypto(cipher, keyBytes),
   })
-  openssl.stop()
-  faster?.stop()
+  for (const { stop } of both) stop()
   const against = (label: string, value: string, other: string, goal?: string): BenchRow => {
     const [own, reference] = [ns[value], ns[other]] as [number, number]
     return {
@@ -212,24 +212,29 @@ async function suiteRows(
     bare('node:crypto, seal', 'node'),
     against('ssl_encrypt against node:crypto', 'openssl encrypt', 'node', first ? '≥ 8' : undefined),
   ]
-  if (faster === undefined) return rows
-  return [
-    ...rows,
-    bare('C loop over ipsec-mb, seal', 'ipsec-mb seal'),
-    against('ssl_encrypt, ipsec-mb', 'ipsec-mb encrypt', 'ipsec-mb seal', '≥ 0.85'),
-    against('C loop over ipsec-mb, seal, against the C loop over EVP', 'ipsec-mb seal', 'openssl seal'),
-    bare('C loop over ipsec-mb, open', 'ipsec-mb open'),
-    against('ssl_decrypt, ipsec-mb', 'ipsec-mb decrypt', 'ipsec-mb open', '≥ 0.85'),
-    against(
-      'ssl_encrypt, ipsec-mb, against the C loop over EVP',
-      'ipsec-mb encrypt',
-      'openssl seal',
-      first && hasVaes() ? '≥ 4' : undefined,
-    ),
-    against('ssl_encrypt, ipsec-mb against openssl', 'ipsec-mb encrypt', 'openssl encrypt'),
-    against('ssl_decrypt, ipsec-mb against openssl', 'ipsec-mb decrypt', 'openssl decrypt'),
-  ]
+  for (const [backend] of faster) {
+    rows.push(
+      bare(`C loop over ${backend}, seal`, `${backend} seal`),
+      against(`ssl_encrypt, ${backend}`, `${backend} encrypt`, `${backend} seal`, '≥ 0.85'),
+      against(`C loop over ${backend}, seal, against the C loop over EVP`, `${backend} seal`, 'openssl seal'),
+      bare(`C loop over ${backend}, open`, `${backend} open`),
+      against(`ssl_decrypt, ${backend}`, `${backend} decrypt`, `${backend} open`, '≥ 0.85'),
+      against(
+        `ssl_encrypt, ${backend}, against the C loop over EVP`,
+        `${backend} encrypt`,
+        'openssl seal',
+        first && hasVaes() ? '≥ 4' : undefined,
+      ),
+      against(`ssl_encrypt, ${backend} against openssl`, `${backend} encrypt`, 'openssl encrypt'),
+      against(`ssl_decrypt, ${backend} against openssl`, `${backend} decrypt`, 'openssl decrypt'),
+    )
+  }
+  return rows
 }
+
+/** Backends that are faster than OpenSSL, and the program that has the loop over each. */
+type Faster = (readonly [AeadBackendName, string])[]
+const PROGRAMS = { avx512: 'avx512', 'ipsec-mb': 'ipsec_mb' } as const
 
 /** Whether this processor has AES on wide vectors. */
 function hasVaes(): boolean {
@@ -249,14 +254,16 @@ export async function bench(): Promise<BenchResult> {
 
 async function measured(): Promise<BenchResult> {
   const evp = nativeProgram('evp')
-  const [fast] = native.aeadBackends()
-  const ipsecMb = fast?.obstacle === undefined ? nativeProgram('ipsec_mb') : undefined
+  const usable = native.aeadBackends().filter(({ obstacle }) => obstacle === undefined)
+  const faster: Faster = usable.flatMap(({ name }) =>
+    name === 'openssl' ? [] : [[name, nativeProgram(PROGRAMS[name])]],
+  )
   const rows: BenchRow[] = []
-  for (const suite of SUITES) rows.push(...(await suiteRows(suite, evp, ipsecMb)))
+  for (const suite of SUITES) rows.push(...(await suiteRows(suite, evp, faster)))
   rows.push(...(await chachaRows(evp)))
   const openssl = runLoop(evp, 'aes-128-gcm').openssl
-  const without = fast?.obstacle === undefined ? `ipsec-mb ${fast?.version}` : `no ipsec-mb: ${fast.obstacle.text}`
-  const versions = `OpenSSL ${openssl} in C, ${process.versions.openssl} in Node, ${without}, ${hasVaes() ? 'VAES' : 'no VAES'}`
+  const backends = usable.map(({ name, version }) => `${name} ${version}`.trim()).join(', ')
+  const versions = `OpenSSL ${openssl} in C, ${process.versions.openssl} in Node, ${backends}, ${hasVaes() ? 'VAES' : 'no VAES'}`
   return { name: `aead: ${BYTES} B packets, ${versions}`, rows }
 }
 

@@ -4,7 +4,7 @@ import { release } from 'node:os'
 import type { Command } from 'commander'
 import type { TUN_NOT_OPENED } from '../dataplane/engine/io-faults.ts'
 import { AddonMissing, buildingAdvice } from '../dataplane/native/addon-missing.ts'
-import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
+import type * as AeadBackends from '../dataplane/native/aead-backends.ts'
 import type { Native } from '../dataplane/native/native.ts'
 import { SOCKET_BUFFER_BYTES } from '../dataplane/native/socket-calls.ts'
 import { messageOf } from '../text/error-message.ts'
@@ -205,16 +205,21 @@ function kernels(native: Native): Finding {
   return { check: 'simd', grade: 'warn', found, advice: 'error correction is slow on this CPU' }
 }
 
-/** What does authenticated encryption, and how to have the faster of both. */
-function aead(native: Native, advise: typeof aeadAdvice): Finding {
-  const [fast, usual] = native.aeadBackends()
-  const obstacle = fast.obstacle
-  if (obstacle === undefined) {
-    return { check: 'aead', grade: 'ok', found: `${fast.name} ${fast.version} (also ${usual.name} ${usual.version})` }
-  }
-  const found = `${usual.name} ${usual.version}; ${fast.name}: ${obstacle.text}`
-  if (obstacle.code === 'cpu') return { check: 'aead', grade: 'ok', found }
-  return { check: 'aead', grade: 'warn', found, advice: `for faster encryption ${advise(obstacle)}` }
+/** What does authenticated encryption, and how to have a faster one. */
+function aead(native: Native, { aeadAdvice, nameAndVersion }: typeof AeadBackends): Finding {
+  const backends = native.aeadBackends()
+  const usable = backends.filter(({ obstacle }) => obstacle === undefined)
+  const [used, ...others] = usable.map(nameAndVersion)
+  const first = backends.findIndex(({ obstacle }) => obstacle === undefined)
+  // What this CPU has nothing for is nobody's mistake.
+  const missed = backends
+    .slice(0, first)
+    .flatMap(({ name, obstacle }) => (obstacle && obstacle.code !== 'cpu' ? [{ name, obstacle }] : []))
+  const also = others.length > 0 ? ` (also ${others.join(', ')})` : ''
+  const found = [`${used}${also}`, ...missed.map(({ name, obstacle }) => `${name}: ${obstacle.text}`)].join('; ')
+  if (missed.length === 0) return { check: 'aead', grade: 'ok', found }
+  const advice = missed.map(({ name, obstacle }) => aeadAdvice(name, obstacle)).join(', or ')
+  return { check: 'aead', grade: 'warn', found, advice: `for faster encryption ${advice}` }
 }
 
 async function examine(): Promise<Finding[]> {
@@ -227,9 +232,8 @@ async function examine(): Promise<Finding[]> {
     return [...findings, { check: 'addon', grade: 'fail', found, advice: buildingAdvice() }, ...limits()]
   }
   findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
-  const { aeadAdvice } = await import('../dataplane/native/aead-backends.ts')
   for (const check of [cpus, kernels]) findings.push(check(native))
-  findings.push(aead(native, aeadAdvice))
+  findings.push(aead(native, await import('../dataplane/native/aead-backends.ts')))
   const { TUN_NOT_OPENED } = await import('../dataplane/engine/io-faults.ts')
   findings.push(udp(native), tun(native, TUN_NOT_OPENED))
   return [...findings, buffers(), privileges(), ports(), ...limits(), clock()]

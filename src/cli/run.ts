@@ -181,7 +181,7 @@ export function addRun(program: Command): void {
     .option('--performance-mode', 'never sleep: spin on the sockets')
     .addOption(
       new Option('--crypto-backend <backend>', 'what encrypts and signs packets')
-        .choices(['auto', 'ipsec-mb', 'openssl'])
+        .choices(['auto', 'avx512', 'ipsec-mb', 'openssl'])
         .default('auto')
         .env('PENSTOCK_CRYPTO_BACKEND'),
     )

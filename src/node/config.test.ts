@@ -176,7 +176,7 @@ test('crypto.backend is the fastest there is, or the one that is named', () => {
   expect(loadConfig({ environment: { PENSTOCK_CRYPTO_BACKEND: 'ipsec-mb' } }).config['crypto.backend']).toBe('ipsec-mb')
   expect(loadConfig({ flags: { 'crypto-backend': 'openssl' } }).config['crypto.backend']).toBe('openssl')
   expect(problemsOf({ flags: { 'crypto-backend': 'fast' } })).toEqual([
-    '--crypto-backend: crypto.backend: must be one of auto, ipsec-mb, openssl',
+    '--crypto-backend: crypto.backend: must be one of auto, avx512, ipsec-mb, openssl',
   ])
 })
 

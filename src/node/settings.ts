@@ -271,8 +271,8 @@ export const settings: readonly Setting[] = [
   setting(
     'crypto.backend',
     'crypto-backend',
-    'what encrypts and signs packets: auto (the fastest there is), ipsec-mb, or openssl',
-    oneOf('auto', 'ipsec-mb', 'openssl'),
+    'what encrypts and signs packets: auto (the fastest there is), avx512, ipsec-mb, or openssl',
+    oneOf('auto', 'avx512', 'ipsec-mb', 'openssl'),
     (): NodeConfig['crypto.backend'] => 'auto',
   ),
   setting('log.level', 'log-level', LOG_LEVELS.join(', '), oneOf(...LOG_LEVELS), (): NodeLogLevel => 'info'),

@@ -11,8 +11,9 @@ export const usableAeadBackends: readonly AeadBackendName[] = native
   .aeadBackends()
   .flatMap(({ name, obstacle }) => (obstacle === undefined ? [name] : []))
 
-/** Why tests of both cannot run here; undefined where they can. */
-export const missingIpsecMb: string | undefined = native.aeadBackends()[0].obstacle?.text
+/** Why tests of libIPSec_MB cannot run here; undefined where they can. */
+export const missingIpsecMb: string | undefined = native.aeadBackends().find(({ name }) => name === 'ipsec-mb')
+  ?.obstacle?.text
 
 const FILES = ['libIPSec_MB.so.2', 'libIPSec_MB.so.1'] as const
 

@@ -660,7 +660,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     slidingForget: () => [window(), sequence()],
     slidingDrop: () => [window(), sequence()],
     slidingReset: () => [window()],
-    aeadUse: () => [random.pick(['auto', 'openssl', 'ipsec-mb', 'none', 'x'.repeat(100)])],
+    aeadUse: () => [random.pick(['auto', 'openssl', 'ipsec-mb', 'avx512', 'none', 'x'.repeat(100)])],
     aeadSealBytes: bytesArguments,
     aeadOpenBytes: bytesArguments,
     aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32])), new Uint8Array(8)],

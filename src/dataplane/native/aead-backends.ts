@@ -4,8 +4,9 @@ import { native } from './native.ts'
 
 type Obstacle = NonNullable<AeadBackendState['obstacle']>
 
-/** What to do about it, as the end of a sentence. */
-export function aeadAdvice({ code }: Obstacle): string {
+/** What to do about the obstacle of a backend, as the end of a sentence. */
+export function aeadAdvice(name: AeadBackendName, { code }: Obstacle): string {
+  if (name === 'avx512') return code === 'cpu' ? 'take another machine' : 'report this as a fault of penstock'
   switch (code) {
     case 'missing':
       return 'install libipsec-mb (Debian 13: apt-get install libipsec-mb2; Debian 12, Ubuntu: apt-get install libipsec-mb1)'
@@ -25,15 +26,19 @@ export function useAeadBackend(choice: AeadBackendName | 'auto', setting: string
   if (state?.obstacle !== undefined) {
     const { obstacle, name } = state
     throw new Error(
-      `${setting}: ${name} cannot be used: ${obstacle.text}; ${aeadAdvice(obstacle)}, or choose auto or openssl`,
+      `${setting}: ${name} cannot be used: ${obstacle.text}; ${aeadAdvice(name, obstacle)}, or choose auto or openssl`,
     )
   }
   native.aeadUse(choice)
 }
 
-/** Name and version of the backend in use, for logs. */
+export function nameAndVersion({ name, version }: Pick<AeadBackendState, 'name' | 'version'>): string {
+  return version === '' ? name : `${name} ${version}`
+}
+
+/** Name and, where it has one, version of the backend in use, for logs. */
 export function aeadBackendText(): string {
   const used = native.aeadBackend()
   const { name, version } = native.aeadBackends().find(({ name }) => name === used) as AeadBackendState
-  return `${name} ${version}`
+  return nameAndVersion({ name, version })
 }

@@ -15,14 +15,16 @@ bool AeadKey::wipe(const AeadMessage& message) {
 }
 
 /** Fastest first; the last one can always be used. */
-static const AeadBackend* const backends[] = {&ipsecMbAead, &opensslAead};
+static const AeadBackend* const backends[] = {&avx512Aead, &ipsecMbAead, &opensslAead};
 
 /** Null: the fastest. */
 static std::atomic<const AeadBackend*> chosen{nullptr};
 
 const AeadBackend& aeadBackendInUse() {
   if (const AeadBackend* backend = chosen.load(std::memory_order_relaxed)) return *backend;
-  return ipsecMbAead.obstacle() ? opensslAead : ipsecMbAead;
+  const AeadBackend* const* first = backends;
+  while ((*first)->obstacle()) first++;
+  return **first;
 }
 
 napi_value aeadBackends(napi_env env, napi_callback_info) {

@@ -7,27 +7,14 @@
 #include <memory>
 #include <string>
 
-namespace penstock {
+#include "aead_message.h"
 
-constexpr size_t kAeadTag = 16;    // AES-GCM's (NIST SP 800-38D) and ChaCha20-Poly1305's (RFC 8439)
-constexpr size_t kAeadNonce = 12;
+namespace penstock {
 
 enum class AeadSuite : uint8_t { aes128Gcm, aes256Gcm, chacha20Poly1305 };
 constexpr size_t kAeadSuites = 3;
 
 constexpr size_t aeadKeyBytes(AeadSuite suite) { return suite == AeadSuite::aes128Gcm ? 16 : 32; }
-
-/** A message: `bytes` bytes of text, and the 16 bytes of its tag, written or compared. The text is changed in place, unless it is to be sealed `from` elsewhere. */
-struct AeadMessage {
-  const uint8_t* nonce;
-  const uint8_t* associated;
-  size_t associatedBytes;
-  uint8_t* text;
-  size_t bytes;
-  uint8_t* tag;
-  const uint8_t* from = nullptr;
-  const uint8_t* source() const { return from ? from : text; }
-};
 
 /** A key of one suite. One thread at a time; wiped when it is destroyed. */
 class AeadKey {
@@ -61,8 +48,9 @@ struct AeadBackend {
   std::unique_ptr<AeadKey> (*key)(AeadSuite suite, const uint8_t* key);
 };
 
-extern const AeadBackend opensslAead;
+extern const AeadBackend avx512Aead;
 extern const AeadBackend ipsecMbAead;
+extern const AeadBackend opensslAead;
 
 /** The one that keys are made with from now on: the fastest that can be used, unless one was chosen. */
 const AeadBackend& aeadBackendInUse();

@@ -9,15 +9,6 @@ namespace penstock {
 
 static const IpsecMb& library();
 
-/** In constant time. */
-static bool sameTag(const uint8_t* a, const uint8_t* b) {
-  uint64_t x[2], y[2];
-  static_assert(sizeof x == kAeadTag, "two words");
-  memcpy(x, a, sizeof x);
-  memcpy(y, b, sizeof y);
-  return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
-}
-
 /** Some functions refuse a null pointer even where there is nothing to read. */
 static const uint8_t* associatedOf(const AeadMessage& m) { return m.associatedBytes == 0 ? m.nonce : m.associated; }
 

@@ -6,18 +6,18 @@ export const REPLAY_WINDOW = 1024
 /** What became of a packet, as `aeadOpenPackets` writes it. */
 export const AEAD_OUTCOMES = { opened: 0, forged: 1, replayed: 2, malformed: 3 } as const
 
-/** What can do authenticated encryption. */
-export type AeadBackendName = 'ipsec-mb' | 'openssl'
+/** What can do authenticated encryption: penstock's own code for AVX-512, libIPSec_MB, the OpenSSL of Node. */
+export type AeadBackendName = 'avx512' | 'ipsec-mb' | 'openssl'
 
 export interface AeadBackendState {
   name: AeadBackendName
-  /** '' where it was not found. */
+  /** '' where it was not found, and of what is part of penstock. */
   version: string
   /** Why it cannot be used; absent where it can. */
   obstacle?: {
     /**
-     * The library is not there, is of a version or make that is not known, could not be initialised, gave wrong answers to known
-     * vectors, or has nothing to offer on this CPU.
+     * The library is not there, is of a version or make that is not known, could not be initialised, it gave wrong answers to known
+     * vectors, or it has nothing to offer on this CPU.
      */
     code: 'missing' | 'version' | 'failed' | 'answers' | 'cpu'
     text: string
@@ -27,7 +27,7 @@ export interface AeadBackendState {
 export interface CipherCalls {
   /**
    * What can do authenticated encryption, fastest first; always ends with 'openssl', the library that Node exports. The first call
-   * loads libIPSec_MB where it is installed and tries it with known vectors.
+   * loads libIPSec_MB where it is installed, and tries all but OpenSSL with known vectors.
    */
   aeadBackends(): AeadBackendState[]
   /** The one that contexts are opened with from now on: the fastest, or what `aeadUse` has chosen for the process. */
