@@ -80,7 +80,7 @@ export function claimDataDirectory(directory: string): () => void {
     step(data, () => native.fileRequireShared(data))
     try {
       const ample = (size ?? 0) + STORE_AMPLE_ROOM
-      if (missing(data, ample) <= room(directory)) native.fileReserve(data, ample)
+      if (missing(data, ample) + spare <= room(directory)) native.fileReserve(data, ample)
     } catch {
       // What it must have, it has.
     }

@@ -185,6 +185,12 @@ describe.skipIf(!canMount)('a disk', () => {
     expect(readdirSync(path)).toEqual(before)
   })
 
+  test.each([1024, 1088])('of %i KiB holds a node: what the store takes ahead leaves room for the key', async (kib) => {
+    const node = await up(join(smallDisk(`of ${kib}`, kib) as string, 'node'))
+    expect(node.ready, node.stderr()).toBeDefined()
+    expect(await end(node)).toBe(0)
+  })
+
   test('that fills up: each caller is told, the log once a minute; changes are taken once there is room', async () => {
     const disk = smallDisk('filling', 4096) as string
     const node = await up(join(disk, 'node'))
