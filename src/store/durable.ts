@@ -1,5 +1,5 @@
 /** Waiting for a write to be on disk. */
-import { statfsSync, statSync } from 'node:fs'
+import { statfsSync, statSync, utimesSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
@@ -50,6 +50,7 @@ function unlessFailed(root: RootDatabase, write: () => Promise<void>): Promise<v
 async function onDisk(root: RootDatabase, write: () => Promise<void>): Promise<void> {
   // What is refused for that alone must not be done in a file that is put back later.
   requireFile(root)
+  requireWritable(pathOf(root))
   const written = write()
   try {
     await written
@@ -76,13 +77,34 @@ function requireFile(root: RootDatabase): void {
   throw new NotStored(path, 'another file is in its place', { cure: CURE })
 }
 
+/**
+ * A file system that has become read-only, or fails, is asked before LMDB is: where that is refused a page, the words it makes of it (last_error in lmdb-js 3's
+ * mdb_page_flush) are longer than the memory it has for them, and end the process now or later.
+ */
+function requireWritable(path: string): void {
+  const now = new Date()
+  try {
+    utimesSync(path, now, now)
+  } catch (error) {
+    const code = codeOf(error)
+    // Another's file may be written, but not given these times; without room, what takes none is stored.
+    if (code === 'EROFS' || code === 'EIO') throw fileGone(path, error as NodeJS.ErrnoException)
+  }
+}
+
 /** What is to be thrown when the system does not find the file of the store, or says why it does not look. */
 export function fileGone(path: string, cause: NodeJS.ErrnoException): NotStored {
   const code = codeOf(cause) ?? cause.message
-  return new NotStored(path, code, code === 'ENOENT' ? { cure: CURE, cause } : { cause })
+  const cure = CURES.get(code)
+  return new NotStored(path, code, cure === undefined ? { cause } : { cure, cause })
 }
 
 const CURE = 'it was deleted under the node; stop the node and put it back, or start it anew'
+const CURES: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', CURE],
+  ['EROFS', 'its file system is read-only by now: see why (dmesg), then mount it writable'],
+  ['EIO', 'is its disk failing (dmesg)?'],
+])
 
 const pathOf = (root: RootDatabase): string => (root as unknown as { path: string }).path
 

@@ -14,6 +14,7 @@ import {
   rmSync,
   statfsSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -321,6 +322,50 @@ describe.skipIf(!canMount)('a disk', () => {
     }
   })
 })
+
+const canHaveImage = isRoot && spawnSync('mkfs.ext4', ['-V']).status === 0
+if (!canHaveImage) console.warn('SKIPPED: a disk that becomes read-only needs root and mkfs.ext4')
+
+test.skipIf(!canHaveImage)(
+  'a disk that becomes read-only under a node: what to do, to each caller; nothing is asked of LMDB, which would overrun its memory',
+  async ({ skip }) => {
+    const disk = join(directory.path, 'failing')
+    const image = `${disk}.img`
+    mkdirSync(disk)
+    writeFileSync(image, '')
+    truncateSync(image, 16 << 20)
+    expect(spawnSync('mkfs.ext4', ['-q', image]).status).toBe(0)
+    const mounted = spawnSync('mount', ['-o', 'loop,errors=remount-ro', image, disk])
+    if (mounted.status !== 0) skip(`SKIPPED: no image can be mounted: ${mounted.stderr}`)
+    mounts.push(disk)
+    const path = join(disk, 'node')
+    const node = await up(path)
+    const url = `http://${node.ready?.http}/v1/nodes/${node.ready?.node}/pipelines`
+    const create = async () => {
+      const response = await fetch(url, { method: 'POST', body: JSON.stringify(settingsOf(traffic())) })
+      return {
+        status: response.status,
+        body: (await response.json()) as { pipeline?: { id: string }; message?: string },
+      }
+    }
+    const { body } = await create()
+    // As ext4 does after an error; mount(8) says that it failed, as what it asks for is done already.
+    spawnSync('mount', ['-o', 'remount,abort', disk])
+    expect(() => writeFileSync(join(disk, 'file'), '')).toThrow('EROFS')
+    const told = `the data directory ${path} did not take the change (EROFS): its file system is read-only by now: see why (dmesg), then mount it writable`
+    for (let i = 0; i < 10; i++) {
+      expect(await create()).toMatchObject({ status: 429, body: { code: 8, message: told } })
+      const removed = await fetch(`${url}/${body.pipeline?.id}`, { method: 'DELETE' })
+      expect(await removed.json()).toMatchObject({ code: 8, message: told })
+    }
+    expect(await (await fetch(url)).json()).toMatchObject({ pipelines: [{ id: body.pipeline?.id }] })
+    expect(await end(node)).toBe(0)
+    expect(node.stderr()).toContain(
+      ` ERROR ${join(path, 'penstock.lmdb')} does not take changes (EROFS): its file system is read-only by now`,
+    )
+    expect(node.stderr()).not.toContain('Write error')
+  },
+)
 
 describe('a damaged penstock.lmdb', () => {
   const path = join(directory.path, 'damaged')
