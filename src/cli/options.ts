@@ -6,7 +6,7 @@ import type { LogLevel } from '../dataplane/engine/log.ts'
 import type { Problem } from '../text/pointer.ts'
 import { typedDuration } from './durations.ts'
 import { UsageFailure } from './failure.ts'
-import { onOutputLoss, watchReader } from './output.ts'
+import { goneTerminals, onOutputLoss, watchReader } from './output.ts'
 import { named, paint, writeYaml } from './terminal.ts'
 
 /** For people, or as data, which is then written as JSON or YAML. */
@@ -94,7 +94,6 @@ const SIGNALS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 export function interruption(reload?: () => void): AbortSignal {
   const controller = new AbortController()
   onOutputLoss((loss) => controller.abort(loss))
-  const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
   const onSignal = (name: keyof typeof SIGNALS) => {
     if (!controller.signal.aborted) controller.abort(name)
     // A terminal that goes away says so more than once: the kernel and the shell both do.
@@ -103,7 +102,7 @@ export function interruption(reload?: () => void): AbortSignal {
   for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) {
     process.on(name, name === 'SIGHUP' && reload !== undefined ? reload : () => onSignal(name))
   }
-  if (reload === undefined) process.prependOnceListener('SIGHUP', () => terminalMayBeGone(terminals))
+  if (reload === undefined) process.prependOnceListener('SIGHUP', terminalMayBeGone)
   watchReader()
   return controller.signal
 }
@@ -121,18 +120,12 @@ export function hasTerminal(): boolean {
 }
 
 /** What is still written to a terminal that has gone is lost, and no reason not to end in order. */
-function terminalMayBeGone(terminals: readonly number[]): void {
-  const isGone = () => terminals.some((descriptor) => !isatty(descriptor))
-  if (!isGone()) return
+function terminalMayBeGone(): void {
+  if (goneTerminals().length === 0) return
   for (const stream of [process.stdout, process.stderr]) {
     stream.removeAllListeners('error')
     stream.on('error', () => {})
   }
-  // Node.js aborts (SIGABRT, a core dump) when it cannot give such a terminal its modes back at its end: the signal itself ends it before.
-  process.once('exit', () => {
-    process.removeAllListeners('SIGHUP')
-    process.kill(process.pid, 'SIGHUP')
-  })
 }
 
 /** Resolves after `milliseconds`, or earlier when `signal` aborts. */

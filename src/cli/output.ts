@@ -1,5 +1,6 @@
 /** Standard output that nobody reads any more, or that takes no more: every command hears of both here. */
-import { fstatSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { messageOf } from '../text/error-message.ts'
 
 /** Nobody reads it: `| head` has seen enough. Or writing failed: the disk is full. */
@@ -12,6 +13,10 @@ let loss: OutputLoss | undefined
 let needsReader = true
 let isWatched = false
 const listeners = new Set<(loss: OutputLoss) => void>()
+const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
+
+/** Those of standard input, output and error that were a terminal, which has gone away. */
+export const goneTerminals = (): readonly number[] => terminals.filter((descriptor) => !isatty(descriptor))
 
 /** Whether the command was ended because of that: what it says about its end is of no interest then. */
 export function isOutputLost(): boolean {
@@ -30,6 +35,8 @@ export function superviseOutput(complain: (message: string) => void): void {
   // The last word: a failure to write may be told when the command is done already.
   process.on('exit', () => {
     if (loss !== undefined) process.exitCode = EXIT_CODES[loss]
+    // Node.js gives terminals their modes back at its end, and aborts (SIGABRT, a core dump) where one does not take them; closed ones it leaves alone.
+    for (const descriptor of goneTerminals()) closeSync(descriptor)
   })
 }
 

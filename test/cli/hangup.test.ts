@@ -3,7 +3,6 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { constants } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -103,9 +102,9 @@ const python = spawnSync('python3', ['-c', 'import pty']).status === 0
 if (!python) console.warn('SKIPPED: commands in a terminal that goes away need python3')
 
 describe.skipIf(!python)('in a terminal that goes away', () => {
-  const hangUp = (shown: string, args: string[]) => {
+  const hangUp = (shown: string, args: string[], script = 'hangup.py') => {
     const log = join(directory.path, `${args[0]}.log`)
-    const driver = fileURLToPath(new URL('hangup.py', import.meta.url))
+    const driver = fileURLToPath(new URL(script, import.meta.url))
     const command = [process.execPath, join(packageRoot(), 'bin/penstock.js'), ...args]
     const { stdout, stderr } = spawnSync('python3', [driver, log, shown, ...command], { encoding: 'utf8' })
     return { status: Number(stdout), stderr, log: readFileSync(log, 'utf8') }
@@ -114,11 +113,28 @@ describe.skipIf(!python)('in a terminal that goes away', () => {
   test.each([
     ['up', 'penstock ready', upFlags('terminal'), 'node is down'],
     ['run', 'entered', ['run', directory.file('lossy.json', lossy)], 'ended: STOPPED'],
-  ])('%s ends in order, by the signal', (_, shown, args, last) => {
+  ])('%s ends in order', (_, shown, args, last) => {
     const { status, stderr, log } = hangUp(shown, args)
     expect(stderr).toBe('')
-    expect(status).toBe(-constants.signals.SIGHUP)
+    expect(status).toBe(0)
     expect(log).toContain(last)
+  })
+
+  test('up in its background goes on, and ends in order at SIGTERM', () => {
+    const { status, stderr, log } = hangUp('penstock ready', upFlags('background'), 'disowned.py')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(log).toContain('node is down')
+  })
+
+  test('top fails as it takes the screen, whatever tells it first', async () => {
+    const node = start(upFlags('watched'))
+    const [, http] = await lineOf(node, /^penstock ready http=(\S+)/)
+    const { status } = hangUp('\x1b[?1049h', ['top', '--url', `http://${http}`])
+    const gone = once(node, 'exit')
+    node.kill('SIGTERM')
+    await gone
+    // What nobody reads any more, or what cannot be written.
+    expect([0, 1]).toContain(status)
   })
 })
 
