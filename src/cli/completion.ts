@@ -1,5 +1,5 @@
 /** `penstock completion`: scripts that complete commands, options, choices, component keys, and names that the node knows, in bash and zsh. */
-import { Argument, type Command } from 'commander'
+import { Argument, type Command, type Option } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { profileNames } from '../node/impairment-profiles.ts'
 import { ASKING } from './complete.ts'
@@ -12,19 +12,31 @@ interface Words {
   words: string[]
 }
 
+interface Within {
+  path: string
+  command: Command
+}
+
+/** The command and those in it, with their paths. */
+function commandsWithin(command: Command, path: string): Within[] {
+  const within = command.commands.flatMap((each) => commandsWithin(each, path ? `${path} ${each.name()}` : each.name()))
+  return [{ path, command }, ...within]
+}
+
+const optionsOf = (command: Command): Option[] =>
+  [...command.options, ...(defaultCommandOf(command)?.options ?? [])].filter(({ hidden }) => !hidden)
+
 /** What can follow each command path. */
-function wordsOf(command: Command, path: string): Words[] {
+function wordsOf({ path, command }: Within): Words {
   const subcommands = command
     .createHelp()
     .visibleCommands(command)
     .map((each) => each.name())
     .filter((name) => name !== 'help')
-  const all = [...command.options, ...(defaultCommandOf(command)?.options ?? [])]
-  const options = all.flatMap(({ long, hidden }) => (long && !hidden ? [long] : []))
+  const options = optionsOf(command).flatMap(({ long }) => long ?? [])
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   const keys = path === 'components' ? [...components.keys()] : []
-  const own = { path, words: [...subcommands, ...choices, ...keys, ...options, '--help'] }
-  return [own, ...command.commands.flatMap((each) => wordsOf(each, path ? `${path} ${each.name()}` : each.name()))]
+  return { path, words: [...subcommands, ...choices, ...keys, ...options, '--help'] }
 }
 
 const FILES = [
@@ -32,25 +44,31 @@ const FILES = [
   'doctor|"hub export"|"hub import"|"hub key create"|"hub key show"|"hub key adopt"',
 ].join('|')
 
-const USUAL_FORMATS = 'table json yaml'
-
-/** What `--output` takes where that is not the usual: other formats, or with none a file. */
-function otherFormats(command: Command, path: string): string[] {
-  const output = command.options.find(({ long }) => long === '--output')
-  const formats = output?.argChoices?.join(' ') ?? ''
-  const own = output === undefined || formats === USUAL_FORMATS ? [] : [`    "${path}") formats="${formats}" ;;`]
-  return [
-    ...own,
-    ...command.commands.flatMap((each) => otherFormats(each, path ? `${path} ${each.name()}` : each.name())),
-  ]
+/** What the option takes, as the script has it: its choices, files, names that the node knows, or nothing that is known; undefined: it takes none. */
+function takenBy({ flags, long, argChoices, required, optional }: Option): string | undefined {
+  if (!required && !optional) return undefined
+  if (long === '--profile') return `candidates="${profileNames().join(' ')}" files=yes asks=""`
+  const isAsked = ASKING.options.includes(long ?? '')
+  const isFile = /<(file|dir|directory)>/.test(flags) || /-(file|dir)$/.test(long ?? '')
+  return `candidates="${argChoices?.join(' ') ?? ''}" files=${isFile ? 'yes' : '""'} asks=${isAsked ? 'yes' : '""'}`
 }
 
-/** What each of these options takes, for the `case` of a script. */
-const optionCases =
-  () => `-o|--output) candidates="$formats"; asks=""; if [[ -n "$formats" ]]; then files=""; else files=yes; fi ;;
-    -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
-    --write|--ca|--token-file|--data-dir) candidates=""; files=yes; asks="" ;;
-    ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;`
+/** What follows an option that takes a value, for the `case` of a script; an option that takes the same in all commands stands there once. */
+function valueCases(program: Command): string[] {
+  const seen = commandsWithin(program, '').flatMap(({ path, command }) =>
+    optionsOf(command).flatMap((option) =>
+      [option.short, option.long].map((flag) => ({ path, flag, value: takenBy(option) })),
+    ),
+  )
+  const patterns = new Map<string, Set<string>>()
+  for (const { path, flag, value } of seen) {
+    if (flag === undefined || value === undefined) continue
+    const isSame = seen.every((other) => other.flag !== flag || other.value === value)
+    const pattern = isSame ? `*" ${flag}"` : `"${path} ${flag}"`
+    patterns.set(value, (patterns.get(value) ?? new Set()).add(pattern))
+  }
+  return [...patterns].map(([value, each]) => `    ${[...each].join('|')}) ${value} ;;`)
+}
 
 /** What stands for another path: `pipelines show` for `pipelines get`, for the `case` of a script. */
 function aliasCases(command: Command, path = ''): string[] {
@@ -63,8 +81,9 @@ function aliasCases(command: Command, path = ''): string[] {
 
 /** Finds the command path typed so far, then what can follow it; `$1` is the word being typed. */
 function lookup(program: Command): string {
-  const cases = wordsOf(program, '').map(({ path, words }) => `    "${path}") candidates="${words.join(' ')}" ;;`)
-  const paths = wordsOf(program, '').map(({ path }) => `"${path}"`)
+  const all = commandsWithin(program, '').map(wordsOf)
+  const cases = all.map(({ path, words }) => `    "${path}") candidates="${words.join(' ')}" ;;`)
+  const paths = all.map(({ path }) => `"${path}"`)
   return `_penstock_candidates() {
   local path="" word
   shift
@@ -80,12 +99,11 @@ ${cases.join('\n')}
   case "$path" in
     ${FILES}) files=yes ;;
   esac
-  formats="${USUAL_FORMATS}"
-  case "$path" in
-${otherFormats(program, '').join('\n')}
-  esac
   case "$path" in
     ${ASKING.paths.map((path) => `"${path}"`).join('|')}) asks=yes ;;
+  esac
+  case "$path $word" in
+${valueCases(program).join('\n')}
   esac
 }`
 }
@@ -134,11 +152,11 @@ _penstock_offer() {
   COMPREPLY+=("$name")
 }
 _penstock() {
-  local candidates="" files="" asks="" formats="" plain open kept name previous="" given=() words
+  local candidates="" files="" asks="" plain open kept name previous given=() words
   _penstock_words
   for name in "\${words[@]:0:\${#words[@]}-1}"; do
     _penstock_plain "$name"
-    given+=("$plain") previous="$plain"
+    given+=("$plain")
   done
   _penstock_plain "\${words[-1]}"
   if [[ "$plain" == --*=* ]]; then
@@ -147,9 +165,6 @@ _penstock() {
     kept=$(( kept > \${#previous} ? kept - \${#previous} - 1 : 0 ))
   fi
   _penstock_candidates "\${given[@]}"
-  case "$previous" in
-    ${optionCases()}
-  esac
   COMPREPLY=()
   if [[ -n "$asks" && "$plain" != -* ]]; then
     while IFS= read -r name; do
@@ -170,18 +185,14 @@ const zsh = (program: Command): string => `#compdef penstock
 # penstock completion for zsh; load it with: source <(penstock completion zsh), or name it _penstock in a directory of $fpath
 ${lookup(program)}
 _penstock() {
-  local candidates="" files="" asks="" formats="" previous
+  local candidates="" files="" asks=""
   local -a given names
   given=("\${(@Q)words[1,CURRENT-1]}")
   if [[ "\${words[CURRENT]}" == --*=* ]]; then
     given+=("\${words[CURRENT]%%=*}")
     compset -P 1 '*='
   fi
-  previous="\${given[-1]}"
   _penstock_candidates "\${(@)given}"
-  case "$previous" in
-    ${optionCases()}
-  esac
   if [[ -n "$asks" && "$PREFIX" != -* ]]; then
     names=("\${(@f)$(penstock complete -- "\${(@)given[2,-1]}" 2>/dev/null)}")
     names=(\${names:#})

@@ -107,6 +107,21 @@ describe('completion in bash', { timeout: 60_000 }, () => {
     expect(complete(['penstock', 'fec', 'advise', '--output', ''])).toEqual(['table', 'json', 'yaml'])
   })
 
+  it('knows what an option takes: its choices, a file, or nothing that is known here', () => {
+    expect(complete(['penstock', 'top', '--sort', 'd'])).toEqual(['drops'])
+    expect(complete(['penstock', 'impair', '--direction='])).toEqual(['up', 'down'])
+    expect(complete(['penstock', 'pipelines', 'tap', 'uplink', 'source', '--link-type', ''])).toContain('ethernet')
+    const file = `${directory.path}/lossy.json`
+    expect(complete(['penstock', 'up', '--hub-key-file', file.slice(0, -5)])).toEqual([file])
+    // What is a switch here takes a file, or an address, elsewhere.
+    expect(complete(['penstock', 'pipelines', 'logs', '-f', 'upl'])).toEqual(['uplink'])
+    expect(complete(['penstock', 'pipelines', 'list', '-w', '--al'])).toEqual(['--all-nodes'])
+    // Not pipelines, nor files.
+    expect(complete(['penstock', 'pipelines', 'logs', '--level', ''])).toEqual([])
+    expect(complete(['penstock', 'pipelines', 'telemetry', '-c', ''])).toEqual([])
+    expect(complete(['penstock', 'run', '--duration', directory.path])).toEqual([])
+  })
+
   it('completes to what is called with the name itself: with spaces, colons and quotes, in quotes, of files and beside directories', async () => {
     for (const name of ['pipelines', 'logs']) mkdirSync(`${directory.path}/${name}`)
     directory.file('my config.json', lossy)
