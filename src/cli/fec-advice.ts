@@ -14,6 +14,8 @@ export interface Aim {
 export interface Remedy {
   readonly link: Link
   readonly trial: Trial
+  /** It does; else it may, measured as a check is, of which too few packets were sent to be believed. */
+  readonly isSure: boolean
 }
 
 export interface Advice {
@@ -90,13 +92,17 @@ export function timesThePackets({ residual, upper }: Trial, aim: Aim): number {
   return residual === 0 ? times : times ** 2
 }
 
-/** Of `links`, each with more than the one before, the first on which a code reaches the aim. */
+/**
+ * Of `links`, each with more than the one before, the first on which a code reaches the aim. Where none is sure to, what needs the fewest packets to be
+ * believed is checked, in this order: nothing lost of few packets is no proof that all of this is not enough.
+ */
 async function remedyOf(
   pool: SimulationPool,
   links: readonly Link[],
   aim: Aim,
   effort: Effort,
 ): Promise<Remedy | undefined> {
+  const unsure: { link: Link; candidate: Candidate; times: number }[] = []
   for (const link of links) {
     // The strongest of each kind: the question is whether there is one.
     const codes = candidatesFor(link)
@@ -107,7 +113,13 @@ async function remedyOf(
     const trials = await measure(pool, link, strongest, effort)
     if (trials === undefined) return undefined
     const [trial] = sorted(trials, link, aim)
-    if (trial !== undefined && reaches(trial, link, aim)) return { link, trial }
+    if (trial?.candidate === undefined || !mayReach(trial, link, aim)) continue
+    if (reaches(trial, link, aim)) return { link, trial, isSure: true }
+    unsure.push({ link, candidate: trial.candidate, times: timesThePackets(trial, aim) })
+  }
+  for (const { link, candidate } of unsure.sort((a, b) => a.times - b.times)) {
+    const [trial] = await checked(pool, link, aim, [candidate], effort)
+    if (trial !== undefined && mayReach(trial, link, aim)) return { link, trial, isSure: reaches(trial, link, aim) }
   }
   return undefined
 }

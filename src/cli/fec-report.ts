@@ -67,9 +67,17 @@ function roundedUp(value: number): number {
   return (Math.floor(value / unit) + 1) * unit
 }
 
+/** Of a trial that has been checked and of which too few packets were sent, and how many to send where that would tell. */
+function mayText(trial: Trial, { aim, effort }: Question): string {
+  const times = timesThePackets(trial, aim)
+  const packets = roundedUp(effort.packets * times)
+  const cure = times <= MAX_TIMES && packets <= MAX_PACKETS ? ` Try --packets ${packets}.` : ''
+  return `${nameOf(trial)} may: too few packets were sent to know.${cure}`
+}
+
 /** The advice in a few sentences. */
 export function verdict(advice: Advice, question: Question): string {
-  const { link, aim, effort } = question
+  const { link, aim } = question
   const { best } = advice
   if (best !== undefined) {
     const { lost, sent, residual, upper } = best
@@ -83,16 +91,12 @@ export function verdict(advice: Advice, question: Question): string {
   const lines = [
     `No code reaches ${wanted} with ${link.budget} ms and ${percent(link.overhead)} of overhead${unsure ? ' for sure' : ''}.`,
   ]
-  if (unsure) {
-    const times = timesThePackets(unsure, aim)
-    const packets = roundedUp(effort.packets * times)
-    const cure = times <= MAX_TIMES && packets <= MAX_PACKETS ? ` Try --packets ${packets}.` : ''
-    lines.push(`${nameOf(unsure)} may: too few packets were sent to know.${cure}`)
-  }
-  const told = ({ trial }: Remedy) => `${nameOf(trial)} does, ${percent(trial.upper, 2)} at most`
+  if (unsure) lines.push(mayText(unsure, question))
+  const told = ({ trial, isSure }: Remedy) =>
+    isSure ? `${nameOf(trial)} does, ${percent(trial.upper, 2)} at most.` : mayText(trial, question)
   if (moreOverhead)
-    lines.push(`With --overhead ${percent(moreOverhead.link.overhead).replace(' ', '')} ${told(moreOverhead)}.`)
-  if (moreBudget) lines.push(`With --budget ${moreBudget.link.budget}ms ${told(moreBudget)}.`)
+    lines.push(`With --overhead ${percent(moreOverhead.link.overhead).replace(' ', '')} ${told(moreOverhead)}`)
+  if (moreBudget) lines.push(`With --budget ${moreBudget.link.budget}ms ${told(moreBudget)}`)
   if (!moreOverhead && !moreBudget) {
     lines.push('Neither up to ten times the overhead nor sixteen times the budget alone was enough: give more of both,')
     lines.push('or allow more residual loss with --residual.')
@@ -135,7 +139,7 @@ const trialJson = ({ candidate, ...figures }: Trial) => ({
 export function adviceJson(advice: Advice, question: Question): unknown {
   const { link, aim, effort } = question
   const { trials, best, unsure, moreOverhead, moreBudget } = advice
-  const remedy = ({ link: allowed, trial }: Remedy) => ({ allowed, ...trialJson(trial) })
+  const remedy = ({ link: allowed, trial, isSure }: Remedy) => ({ allowed, sure: isSure, ...trialJson(trial) })
   const configurations = best && configurationsOf(best, question)
   return {
     link,

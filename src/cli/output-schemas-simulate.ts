@@ -48,7 +48,7 @@ const trial = Type.Object(trialFields, {
   ...closed,
   description: 'residual: share lost, below upper with 95 % confidence; p50, p99: added delay in ms.',
 })
-const remedy = Type.Object({ allowed: fecLink, ...trialFields }, closed)
+const remedy = Type.Object({ allowed: fecLink, sure: Type.Boolean(), ...trialFields }, closed)
 export const advice = Type.Object(
   {
     ...{ link: fecLink, residual: real, packets: count, seed: count, best: Type.Union([trial, Type.Null()]) },

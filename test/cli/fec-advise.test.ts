@@ -24,6 +24,7 @@ interface Trial {
   p99: number
   seeds: number[]
   allowed: { overhead: number; budget: number }
+  sure: boolean
 }
 interface Advice {
   best: Trial | null
@@ -195,7 +196,10 @@ it('says when no code reaches it, and what would', async () => {
   expect(moreOverhead?.overhead).toBeLessThanOrEqual(moreOverhead?.allowed.overhead ?? 0)
   expect(moreBudget?.allowed).toMatchObject({ overhead: 0.1 })
   expect(moreBudget?.overhead).toBeLessThanOrEqual(0.1)
-  for (const remedy of [moreOverhead, moreBudget]) expect(remedy?.upper).toBeLessThanOrEqual(0.005)
+  for (const remedy of [moreOverhead, moreBudget]) {
+    expect(remedy).toMatchObject({ sure: true })
+    expect(remedy?.upper).toBeLessThanOrEqual(0.005)
+  }
   const told = await advise(...args)
   expect(told.code).toBe(1)
   expect(told.stdout).toContain('No code reaches at most 0.5 % of residual loss with 30 ms and 10 % of overhead.\n')
@@ -205,6 +209,24 @@ it('says when no code reaches it, and what would', async () => {
   // It does what it says.
   const more = ['--overhead', String(moreOverhead?.allowed.overhead)]
   expect((await asked(...LINK, '--packets', '8000', ...more, '--residual', '0.5%')).code).toBe(0)
+})
+
+it('where too few packets were sent to know what would, it says so and how many tell', async () => {
+  const few = [...LINK.with(1, '20%').with(3, '1'), '--residual', '0.1%']
+  const args = [...few, '--overhead', '20%', '--packets', '2000']
+  const { code, advice } = await asked(...args)
+  expect(code).toBe(1)
+  const { moreOverhead } = advice
+  expect(moreOverhead).toMatchObject({ sure: false, sent: 8000 })
+  expect(moreOverhead?.residual).toBeLessThanOrEqual(0.001)
+  expect(moreOverhead?.upper).toBeGreaterThan(0.001)
+  const { stdout } = await advise(...args)
+  expect(stdout).not.toContain('was enough')
+  const told = /With --overhead ([\d.]+%) .* may: too few packets were sent to know\. Try --packets (\d+)\./.exec(
+    stdout,
+  )
+  const [, overhead = '', packets = ''] = told ?? []
+  expect((await advise(...few, '--overhead', overhead, '--packets', packets)).code).toBe(0)
 })
 
 it('where not one repair packet fits, only the bare link is in the table', async () => {
