@@ -17,7 +17,7 @@ export interface Row {
   readonly runs: readonly Run[]
 }
 
-/** A figure over the runs of a row: of numbers mean and sample standard deviation, of texts the different ones. */
+/** A figure over the runs of a row: of numbers mean and, of more than one, sample standard deviation, of texts the different ones. */
 export interface Summary {
   /** In the order of the runs; null where one has none. */
   readonly values: readonly (number | string | null)[]
@@ -37,7 +37,8 @@ export function summaryOf(figure: Figure, { runs }: Row): Summary {
   })
   return {
     values,
-    ...(numbers.length > 0 && { mean: mean(numbers), standardDeviation: standardDeviation(numbers) }),
+    ...(numbers.length > 0 && { mean: mean(numbers) }),
+    ...(numbers.length > 1 && { standardDeviation: standardDeviation(numbers) }),
     ...(texts.length > 0 && { texts }),
     ...(errors.some((error) => error !== null) && { errors }),
   }

@@ -204,6 +204,18 @@ describe('KPIs', () => {
     const many = await simulate(...wrong, '--set', 'encoder.repair=1..3')
     expect(many.stdout).toContain(`\n\nNo value with seed 1 and 2 more of x: ${reason}\n`)
   })
+
+  it('have no spread where one run only has a value', async () => {
+    const losses = await simulate('--repeat', '2', '--metric', 'bad.loss.emulated_loss', '-o', 'json')
+    const [first = 0, second = 0] = linesOf(losses.stdout)[0]?.figures['bad.loss.emulated_loss']?.values ?? []
+    expect(first).not.toBe(second)
+    const args = ['--repeat', '2', '--kpi', `x=1/({bad.loss/emulated_loss} - ${first})`]
+    const value = 1 / (second - first)
+    const { x } = linesOf((await simulate(...args, '-o', 'json')).stdout)[0]?.figures ?? {}
+    expect(x).toMatchObject({ values: [null, value], mean: value })
+    expect(x).not.toHaveProperty('standardDeviation')
+    expect((await simulate(...args, '-o', 'csv')).stdout).toBe(`seed,runs,x,x_sd\n1,2,${value},\n`)
+  })
 })
 
 it('one value each sets it, and shows all of the run', async () => {
