@@ -115,15 +115,20 @@ export function configurationsOf(best: Trial, { link }: Question): Record<string
   }
 }
 
+/** `text` as one word of a shell. */
+const shellWord = (text: string): string =>
+  /^[\w./@%+,:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
 /** Where the ends are, and the command that repeats a run of the check. */
 export function usage(best: Trial, { link }: Question, directory = '.'): string {
   const { application, link: path, target } = ADDRESSES
   const run = timeFor(Math.round(best.sent / best.seeds.length), link) + drainOf(link)
+  const file = (name: string) => shellWord(`${directory}/${name}`)
   return (
     `The sender takes datagrams at ${application} and sends them to ${path},\nwhere the receiver listens and sends on to ${target}: put in your own addresses.\n` +
-    `  penstock pipelines create sender ${directory}/sender.json\n` +
-    `  penstock pipelines create receiver ${directory}/receiver.json\n` +
-    `  penstock simulate ${directory}/simulation.json -d ${run}ms --seed ${best.seeds[0]}`
+    `  penstock pipelines create sender ${file('sender.json')}\n` +
+    `  penstock pipelines create receiver ${file('receiver.json')}\n` +
+    `  penstock simulate ${file('simulation.json')} -d ${run}ms --seed ${best.seeds[0]}`
   )
 }
 

@@ -289,7 +289,7 @@ it('does what its page says, and overwrites nothing', async () => {
   expect(Math.max(...table.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
 })
 
-describe('what cannot be written whole', () => {
+describe('what is written', () => {
   const brief = [...LINK, '--packets', '2000', '--overhead', '30%']
   const place = () => mkdtempSync(join(directory.path, 'write-'))
 
@@ -308,6 +308,16 @@ describe('what cannot be written whole', () => {
     expect(readdirSync(above)).toEqual([])
     expect((await advise(...brief, '--write', target)).code).toBe(0)
     expect(readdirSync(target).sort()).toEqual(['receiver.json', 'sender.json', 'simulation.json'])
+  })
+
+  it('has its commands printed as a shell takes them, whatever the directory is called', async () => {
+    const { code, stdout } = await advise(...brief, '--write', join(place(), "it's my advice"))
+    expect(code).toBe(0)
+    const [command = ''] = /penstock simulate .*/.exec(stdout) ?? []
+    const script = `penstock() { "${process.execPath}" bin/penstock.js "$@"; }\n${command}`
+    const pasted = spawnSync('bash', ['-c', script], { cwd: packageRoot(), env: plainEnvironment(), encoding: 'utf8' })
+    expect(pasted).toMatchObject({ status: 0, stderr: '' })
+    expect(pasted.stdout).toContain('seed 5')
   })
 
   it('leaves what was there', async () => {
