@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { components } from '../components/registry.ts'
-import { checkPipelineConfig, MAX_CONFIG_BYTES } from './check.ts'
+import { checkPipelineConfig, MAX_COMPONENT_NAME_LENGTH, MAX_COMPONENTS, MAX_CONFIG_BYTES } from './check.ts'
 
 const at = '/engine_config/pipeline'
 const wrap = (pipeline: unknown, rest: object = {}) =>
@@ -146,7 +146,7 @@ describe('configuration check', () => {
         version: 'one',
         engineConfig: {
           pipeline: {
-            source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+            source: { uniformTrafficSource: { output: 'a', total_packets: 1, interval: 1 } },
             sink: { traffic_sink: { input: 'b' } },
           },
           logFilters: [{ actions: { actions: ['file'] } }],
@@ -158,7 +158,7 @@ describe('configuration check', () => {
     expect(config).toBeNull()
     const pointers = problems.map(({ pointer }) => pointer)
     expect(pointers).toContain('/version')
-    expect(pointers).toContain('/engineConfig/pipeline/source/uniform_traffic_source/output')
+    expect(pointers).toContain('/engineConfig/pipeline/source/uniformTrafficSource/output')
     expect(pointers).toContain('/engineConfig/pipeline/sink/traffic_sink/input')
     expect(pointers).toContain('/kpis/metrics/0/value/expression')
     expect(pointers.some((pointer) => pointer === '/engineConfig/logFilters/0/file')).toBe(true)
@@ -213,6 +213,36 @@ describe('configuration check', () => {
 
   it('refuses a configuration that is too large before parsing it', () => {
     expect(problemsOf(' '.repeat(MAX_CONFIG_BYTES + 1))[0]).toMatch(/has 1048577 bytes, more than the 1048576/)
+  })
+
+  it('takes up to 1,000 components', () => {
+    const chain = (count: number) => ({
+      source: { uniform_traffic_source: { output: '1', total_packets: 1, interval: 1 } },
+      ...Object.fromEntries(
+        Array.from({ length: count - 2 }, (_, n) => [
+          `c${n}`,
+          { uniform_loss: { input: `${n + 1}`, output: `${n + 2}`, loss_prob: 0 } },
+        ]),
+      ),
+      sink: { traffic_sink: { input: `${count - 1}` } },
+    })
+    expect(problemsOf(wrap(chain(MAX_COMPONENTS)))).toEqual([])
+    expect(problemsOf(wrap(chain(MAX_COMPONENTS + 1)))).toEqual([
+      `${at}: 1001 components are more than the 1000 that are taken`,
+    ])
+  })
+
+  it('takes names of components of 1 to 256 characters', () => {
+    const longest = '👍'.repeat(MAX_COMPONENT_NAME_LENGTH)
+    const named = (name: string) =>
+      wrap({
+        source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+        [name]: { traffic_sink: { input: 'a' } },
+      })
+    expect(problemsOf(named(longest))).toEqual([])
+    for (const name of ['', `${longest}x`]) {
+      expect(problemsOf(named(name))).toEqual([`${at}/${name}: a component needs a name of 1 to 256 characters`])
+    }
   })
 
   it('takes lists of up to 4,096 entries', () => {

@@ -45,6 +45,7 @@ it.each([
   ['what a socket receives is only opened, and does not go through it again', TUNNEL, 'network', false],
   ['behind what seals it, it grows', CODED, 'device', true],
   ['what is sealed grows', CODED, 'seal', true],
+  ['what comes in beside what grows on its way out does not', CODED, 'network', false],
   ['what is sealed many times', MANY, 'device', false],
   ['what signs moves nothing', SIGNED, 'device', true],
 ])('%s', (_, pipeline, component, grows) => {
@@ -59,15 +60,15 @@ it.each([
 
 const SOURCE = { udp: { local_address: '127.0.0.1:0', output: 'in' } }
 
-/** Room in front of the packets of these components. */
-function frontOf(pipeline: Record<string, unknown>): number {
+/** Room around the packets of these components. */
+function roomAround(pipeline: Record<string, unknown>): { front: number; back: number } {
   const { config, problems } = checkPipelineConfig(
     JSON.stringify({ version: 1, engine_config: { pipeline } }),
     components,
   )
   expect(problems).toEqual([])
   const { components: checked } = config as PipelineConfig
-  return roomOf(checked, components, connect(checked, components).onward).front
+  return roomOf(checked, components, connect(checked, components).onward)
 }
 
 it.each([
@@ -95,5 +96,36 @@ it.each([
   ],
 ])('a cache line begins where most is computed: %s', (_, between, last, front) => {
   const sink = { traffic_sink: { input: last } }
-  expect(frontOf({ source: SOURCE, ...between, sink })).toBe(front)
+  expect(roomAround({ source: SOURCE, ...between, sink }).front).toBe(front)
+})
+
+it('where two ways join there is room for what either writes, whichever comes first', () => {
+  const TAG_BYTES = 16
+  const seals = (input: string, count: number, output: string) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, i) => [
+        `${input} ${i}`,
+        {
+          ssl_encrypt: {
+            ...KEY,
+            input: i === 0 ? input : `${input} ${i}`,
+            output: i === count - 1 ? output : `${input} ${i + 1}`,
+          },
+        },
+      ]),
+    )
+  for (const inputs of [
+    ['short', 'sealed'],
+    ['sealed', 'short'],
+  ]) {
+    const joined = {
+      source: SOURCE,
+      copy: { splitter: { input: 'in', outputs: ['short', 'long'] } },
+      ...seals('long', 4, 'sealed'),
+      join: { flow_combiner: { inputs, output: 'both' } },
+      ...seals('both', 3, 'out'),
+      sink: { traffic_sink: { input: 'out' } },
+    }
+    expect(roomAround(joined).back).toBe(7 * TAG_BYTES)
+  }
 })
