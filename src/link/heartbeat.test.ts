@@ -89,3 +89,13 @@ test('a side that was stopped for long gives the session up when it goes on', as
   expect((await hub.closed).reason).toBe('DEAD')
   expect((await node.closed).reason).toBe('DEAD')
 })
+
+test('nobody is asked, and nobody called dead, once the session has ended', async () => {
+  const { hub, node, nodeTransport, hubTransport, clock, events } = sessionPair()
+  hub.close('SHUTDOWN', 'the hub is shutting down')
+  expect((await node.closed).byPeer).toBe(true)
+  let sent = 0
+  for (const transport of [nodeTransport, hubTransport]) transport.send = () => ++sent > 0
+  await pass(clock, 60)
+  expect([sent, events]).toEqual([0, []])
+})

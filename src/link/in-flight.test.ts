@@ -76,7 +76,10 @@ test.each([
   expect(events).toEqual([])
 })
 
-test('the more the faster it is handled, up to a bound', () => {
+test.each([
+  ['pieces of full length', 200, 7, MAX_FRAGMENT_BYTES],
+  ['empty messages', 40, 2_000, 0],
+])('the more the faster it is handled, up to a bound: %s', (_, streams, each, size) => {
   const { hub, node, hubTransport, nodeTransport, sent } = wide()
   hub.onOpen((stream) => {
     stream.handlers = { message() {}, halfClose: () => stream.end({ code: 'OK', message: '' }) }
@@ -85,12 +88,45 @@ test('the more the faster it is handled, up to a bound', () => {
     flood(() => node.open('x', '', undefined), 200, 7, MAX_FRAGMENT_BYTES)
     exchange(nodeTransport, hubTransport)
   }
-  const before = sent().bytes
-  flood(() => node.open('x', '', undefined), 200, 7, MAX_FRAGMENT_BYTES)
-  const bytes = sent().bytes - before
+  const before = sent()
+  flood(() => node.open('x', '', undefined), streams, each, size)
+  const [frames, bytes] = [sent().frames - before.frames, sent().bytes - before.bytes]
   // What was handled last is not known to be, as no Ping was due for it.
-  expect(bytes).toBeGreaterThanOrEqual(0.75 * MAX_BYTES_IN_FLIGHT)
+  expect(Math.max(frames / MAX_FRAMES_IN_FLIGHT, bytes / MAX_BYTES_IN_FLIGHT)).toBeGreaterThanOrEqual(0.75)
+  expect(frames).toBeLessThanOrEqual(MAX_FRAMES_IN_FLIGHT + 8)
   expect(bytes).toBeLessThanOrEqual(MAX_BYTES_IN_FLIGHT + 2 * MAX_FRAGMENT_BYTES)
+})
+
+test('no more where less is in flight than may be, and less where it is handled slowly', () => {
+  const { hub, node, hubTransport, nodeTransport, clock, sent } = wide()
+  hub.onOpen((stream) => {
+    stream.handlers = { message() {}, halfClose: () => stream.end({ code: 'OK', message: '' }) }
+  })
+  clock.increment(5_000)
+  const stream = node.open('x', '', undefined)
+  const mostInFlight = () => {
+    const before = sent().bytes
+    flood(() => node.open('x', '', undefined), 200, 7, MAX_FRAGMENT_BYTES)
+    return sent().bytes - before - 2 * MAX_FRAGMENT_BYTES
+  }
+  // Once as many as may be, then a quarter of that at a time.
+  for (let i = 0; i < 4; i++) stream.send(new Uint8Array(LEAST_BYTES_IN_FLIGHT / 4))
+  for (let i = 0; i < 100; i++) {
+    exchange(nodeTransport, hubTransport)
+    stream.send(new Uint8Array(LEAST_BYTES_IN_FLIGHT / 4))
+  }
+  exchange(nodeTransport, hubTransport)
+  expect(mostInFlight()).toBeLessThanOrEqual(2 * LEAST_BYTES_IN_FLIGHT)
+  exchange(nodeTransport, hubTransport)
+  expect(mostInFlight()).toBeGreaterThan(LEAST_BYTES_IN_FLIGHT * 100)
+  // So many frames of full length are handled in two seconds.
+  const [FRAME_MS, framesHandled] = [20, 100]
+  let most = 0
+  for (let round = 0; round < 8; round++) {
+    for (; nodeTransport.deliver(); clock.increment(FRAME_MS)) while (hubTransport.deliver());
+    most = mostInFlight()
+  }
+  expect(most).toBeLessThanOrEqual(2 * framesHandled * MAX_FRAGMENT_BYTES)
 })
 
 test.each([
