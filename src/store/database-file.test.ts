@@ -50,6 +50,16 @@ function changed(change: (file: Buffer) => Buffer | undefined): void {
   writeFileSync(path, change(copy) ?? copy)
 }
 
+/** `change` is told where each page with records begins, and where its first record does. */
+const inEachLeaf =
+  (change: (file: Buffer, page: number, record: number) => void) =>
+  (file: Buffer): undefined => {
+    for (let page = 2 * PAGE; page < file.length; page += PAGE) {
+      const isLeaf = (file.readUInt16LE(page + 18) & 0xff) === 2
+      if (isLeaf) change(file, page, page + 24 + file.readUInt16LE(page + 24))
+    }
+  }
+
 describe('what is no database', () => {
   const noise = (bytes: number) => Buffer.from(Uint8Array.from({ length: bytes }, (_, i) => (i * 167 + 13) % 251))
   test.each([
@@ -64,6 +74,19 @@ describe('what is no database', () => {
       'noise behind its metas',
       (file: Buffer) => void noise(good.length).copy(file, 2 * PAGE),
       'is not what leads to it',
+    ],
+    [
+      'records that do not begin in their pages',
+      inEachLeaf((file, page) => void file.writeUInt16LE(0xfff0, page + 24)),
+      'is not what leads to it says',
+    ],
+    [
+      'records that do not end in their pages',
+      inEachLeaf((file, _, record) => {
+        const isRecord = file.readUInt16LE(record + 4) === 0
+        if (isRecord) file.writeUInt32LE(1 << 20, record)
+      }),
+      'is not what leads to it says',
     ],
   ])('%s', (_, change, what) => {
     changed(change)
