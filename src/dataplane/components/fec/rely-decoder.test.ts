@@ -51,6 +51,28 @@ describe('rely_decoder', () => {
     bench.stop()
   })
 
+  it('with release_in_order lets a quarter of the slots of the run wait, beyond that not the sender with the most of them', () => {
+    const bench = decoderOf({ release_in_order: true, timeout: 100_000 })
+    const quarter = bench.packets.slots / 4
+    const waiting = [4, 11, 8, 8, 4].map((part) => (part * quarter) / 32)
+    const bytes = payload(40, 1)
+    let passed = 0
+    for (const [session, count] of waiting.entries()) {
+      // The second source is lost.
+      const wire = Array.from({ length: count + 2 }, (_, n) => sourcePacket(bytes, n, session))
+      bench.send('in', wire[0])
+      for (let at = 2; at < wire.length; at += 256) {
+        bench.send('in', wire.slice(at, at + 256))
+        passed += bytesOut(bench).length
+        bench.advance(0)
+        expect(bench.metrics().dec.held_packets).toBeLessThanOrEqual(quarter)
+      }
+    }
+    expect(bench.metrics().dec).toMatchObject({ unrecovered_packets: 1, held_packets: (quarter * 24) / 32 })
+    expect(passed).toBe(waiting.length + waiting[1])
+    bench.stop()
+  })
+
   it('with release_in_order lets packets wait for those before them, however they become known', () => {
     const sources = sized(8)
     const wire = sources.map((bytes, i) => sourcePacket(bytes, i))

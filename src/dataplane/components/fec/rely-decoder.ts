@@ -32,7 +32,8 @@ export const relyDecoder = defineComponent({
   summary: 'Recovers lost packets of a rely_encoder from its repair packets.',
   details:
     'Sources are passed on as they come and recovered packets as soon as the repair packets determine them, so out of order; with release_in_order each ' +
-    'packet waits for those before it. A missing packet is given up `timeout` after a later one came, or when 4,096 are missing, the oldest first. ' +
+    'packet waits for those before it. A missing packet is given up `timeout` after a later one came, or when 4,096 are missing, the oldest first; with release_in_order also ' +
+    'when a quarter of the packet slots of the run waits, of the session with the most of them. ' +
     'A timeout well below the window of the encoder gives up what a repair packet would still recover.\n\n' +
     `Each start of an encoder is a session of its own, whatever address it sends from, and up to ${MAX_SESSIONS} are followed side by side. When that many are ` +
     'known, a session that has sent nothing while a newcomer sent 8 packets gives way to it, the one silent longest. The sources of sessions that are not ' +
