@@ -98,4 +98,34 @@ describeInBrowser('numbers', () => {
     await view.page.waitForTimeout(200)
     await close(view)
   })
+
+  test('beyond the largest are refused in a variable, and stay in a text that is formatted: they were taken for none', async () => {
+    const pipeline = { ...lossy(0.1), loss: { uniform_loss: { input: 'a', output: 'b', loss_prob: 0.1, seed: 5 } } }
+    const variables = [{ id: 'seed', label: 'seed', paths: ['/engine_config/pipeline/loss/uniform_loss/seed'] }]
+    const jsonConfig = JSON.stringify({ engine_config: { pipeline }, variables })
+    const id = await node.create({}, { jsonConfig })
+    const address = `http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/variables`
+    const view = await open(address, { failsRequests: true })
+    const { page } = view
+    await page.getByLabel('seed').fill('1e400')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('alert').getByText('The values were not taken').waitFor()
+    expect(await page.getByLabel('seed').inputValue()).toBe('1e400')
+    expect((await node.get(id)).jsonConfig).toBe(jsonConfig)
+    await page.getByLabel('seed').fill('5')
+
+    await page.getByRole('link', { name: 'Edit', exact: true }).click()
+    await page.locator('.react-flow__node').first().waitFor()
+    await page.getByLabel('Configuration file').setInputFiles({
+      name: 'huge.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(jsonConfig.replace('"seed":5', '"seed":1e400')),
+    })
+    // It is no drawing either, whose first change would write it anew.
+    await page.getByText('This text cannot be drawn yet').waitFor()
+    await page.getByRole('button', { name: 'Format' }).click()
+    await page.locator('.toast', { hasText: 'The text was not formatted' }).getByText('"seed" is beyond').waitFor()
+    await page.getByRole('textbox', { name: 'Configuration, JSON' }).getByText('1e400').waitFor()
+    await close(view)
+  })
 })

@@ -17,6 +17,17 @@ export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value)
 }
 
+/**
+ * The value of a JSON text. Throws where it is none, and where a number is beyond the largest: that would be written back as null, which stands
+ * for no value.
+ */
+export function readJson(text: string): Json {
+  return JSON.parse(text, (name, value: Json) => {
+    if (value !== Number.POSITIVE_INFINITY && value !== Number.NEGATIVE_INFINITY) return value
+    throw new RangeError(`the number of ${JSON.stringify(name)} is beyond the largest that is read, some 1.8e308`)
+  })
+}
+
 /** lowerCamelCase as protoc's json_name derives it from snake_case: `parity_2d_encoder` is `parity2dEncoder`. */
 export function camelCase(name: string): string {
   return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase())

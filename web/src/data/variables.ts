@@ -1,5 +1,6 @@
 /** The variables of a configuration: names for places in it that are meant to be changed. */
 import { fieldOf, isFields } from './configuration.ts'
+import { readJson } from './json.ts'
 import { asBefore, asShown } from './line-breaks.ts'
 import { valueAt } from './places.ts'
 
@@ -38,7 +39,7 @@ export function typed(value: unknown): string {
 export function valueOfText(text: string, before: unknown): unknown {
   if (typeof before === 'string') return asBefore(text, before)
   try {
-    return JSON.parse(text) as unknown
+    return readJson(text)
   } catch {
     return text
   }

@@ -1,6 +1,7 @@
 /** What can be done with a configuration's text as a whole: format, copy, download, upload. */
 import { PenstockError } from '@penstock/client'
 import { type ChangeEvent, useRef } from 'react'
+import { readJson } from '../../data/json.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 
 /** Bytes of a file that is read: a node takes no request that is larger, and the page would be long over it. */
@@ -16,9 +17,9 @@ interface Props {
 export function TextTools({ text, name, onChange }: Props) {
   const format = (): void => {
     try {
-      onChange(formatted(JSON.parse(text)))
+      onChange(formatted(readJson(text)))
     } catch (error) {
-      tellFailure('It is not JSON yet, so it cannot be formatted', error)
+      tellFailure('The text was not formatted', error)
     }
   }
   const copy = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 /** What is being edited: the settings of a pipeline, and its configuration as text and, where it can be drawn, as a value. */
 
-import type { Json, JsonObject } from '../../data/json.ts'
+import { type JsonObject, readJson } from '../../data/json.ts'
 import type { Settings } from '../../data/settings.ts'
 import { formatted } from '../configuration/text-tools.tsx'
 import { hasPipeline } from './model-graph.ts'
@@ -8,7 +8,7 @@ import { hasPipeline } from './model-graph.ts'
 export interface Draft {
   /** Its `jsonConfig` is the text. */
   readonly settings: Settings
-  /** Undefined: the text is no JSON, or nothing that has components. */
+  /** Undefined: the text is no JSON, has a number beyond the largest, or nothing that has components. */
   readonly config: JsonObject | undefined
 }
 
@@ -27,7 +27,7 @@ export function withConfig({ settings }: Draft, config: JsonObject): Draft {
 
 function parsed(text: string): JsonObject | undefined {
   try {
-    const value = JSON.parse(text) as Json
+    const value = readJson(text)
     return hasPipeline(value) ? value : undefined
   } catch {
     return undefined

@@ -161,7 +161,10 @@ function TextPane({ editing, children }: { readonly editing: Editing; readonly c
   return (
     <div className="text-pane">
       {editing.draft.config === undefined && (
-        <p className="notice">This text cannot be drawn yet: it is no JSON, or its components are no object.</p>
+        <p className="notice">
+          This text cannot be drawn yet: it is no JSON, a number in it is beyond the largest, or its components are no
+          object.
+        </p>
       )}
       {children}
     </div>
