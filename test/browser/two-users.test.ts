@@ -82,6 +82,32 @@ describeInBrowser('of two users', () => {
     await close(view)
   })
 
+  test('who compares sees every setting that differs, and of a configuration what does, however its text is laid out', async () => {
+    const id = await createWith('loss_prob')
+    const view = await openTab(id, 'edit')
+    const { page } = view
+    await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).locator('header').click()
+    await page.getByLabel(/^loss_prob/).fill('0.3')
+    const { jsonConfig, instructionsTimeout, defaultLoggingLevel } = await node.get(id)
+    const restartPolicy = { always: { maxRestarts: 3 } }
+    const settings = { name: 'named anew', jsonConfig, instructionsTimeout, defaultLoggingLevel, restartPolicy }
+    const { body } = await node.call('PUT', `/pipelines/${id}`, settings)
+    expect(body.message).toBeUndefined()
+    await page.getByRole('button', { name: 'Compare' }).click()
+    expect((await page.locator('.diff .removed').allTextContents()).map((line) => line.trim())).toEqual([
+      '− name: "named anew"',
+      '− restartPolicy: {"always":{"maxRestarts":3}}',
+      '−           "loss_prob": 0.1,',
+    ])
+    expect((await page.locator('.diff .added').allTextContents()).map((line) => line.trim())).toEqual([
+      '+ name: "test"',
+      '+ restartPolicy: {"never":{}}',
+      '+           "loss_prob": 0.3,',
+    ])
+    await page.getByRole('button', { name: 'Take the stored one' }).click()
+    await close(view)
+  })
+
   test('values of Impair that are not taken are told, also once one is elsewhere', async () => {
     const id = await node.create(lossy(0.1), { name: 'left' })
     const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/impair`, {

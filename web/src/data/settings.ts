@@ -1,5 +1,6 @@
 /** The settings of a pipeline: what creating it takes, and updating it replaces. */
 import type { CreatePipelineRequest, Pipeline, UpdatePipelineRequest } from '@penstock/client'
+import { readJson } from './json.ts'
 
 export type Settings = Omit<CreatePipelineRequest, 'nodeId'>
 
@@ -16,6 +17,21 @@ export function settingsOf(pipeline: Pipeline): Settings {
 /** The update that changes nothing. */
 export function updateOf(nodeId: string, pipeline: Pipeline): UpdatePipelineRequest {
   return { nodeId, id: pipeline.id, ...settingsOf(pipeline) }
+}
+
+/** All that they say, line by line, for who compares: a configuration that is JSON is laid out, so that lines differ where it does. */
+export function linesOf({ jsonConfig, ...others }: Settings): string {
+  const given = Object.entries(others).filter(([, value]) => value !== undefined)
+  const lines = given.map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+  return `${lines.sort().join('')}${laidOut(jsonConfig)}`
+}
+
+function laidOut(text: string): string {
+  try {
+    return JSON.stringify(readJson(text), null, 2)
+  } catch {
+    return text
+  }
 }
 
 /** Whether both say the same. */

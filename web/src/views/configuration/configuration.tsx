@@ -73,7 +73,12 @@ export default function Configuration({ nodeId, pipeline, isGone }: Props) {
         </span>
       </header>
       {hasMoved && isDirty && (
-        <StoredChange stored={stored} edited={text} onTake={take} onKeep={() => setBase(stored)} />
+        <StoredChange
+          stored={{ ...settings, jsonConfig: stored }}
+          edited={settings}
+          onTake={take}
+          onKeep={() => setBase(stored)}
+        />
       )}
       <CodeEditor
         text={text}

@@ -1,11 +1,12 @@
 /** Says that a pipeline's stored configuration is no longer the one that editing began with, and shows what differs. */
 import { useMemo, useState } from 'react'
+import { linesOf, type Settings } from '../../data/settings.ts'
 import { excerpt, lineDiff } from './line-diff.ts'
 import './configuration.css'
 
 interface Props {
-  readonly stored: string
-  readonly edited: string
+  readonly stored: Settings
+  readonly edited: Settings
   /** Takes the stored one in place of what was edited. */
   readonly onTake: () => void
   /** Goes on with what was edited. */
@@ -39,8 +40,8 @@ export function StoredChange({ stored, edited, onTake, onKeep }: Props) {
 }
 
 /** Lines that only the stored one has (−) and lines that only the edited one has (+). */
-function Differences({ before, after }: { readonly before: string; readonly after: string }) {
-  const lines = useMemo(() => excerpt(lineDiff(before, after)), [before, after])
+function Differences({ before, after }: { readonly before: Settings; readonly after: Settings }) {
+  const lines = useMemo(() => excerpt(lineDiff(linesOf(before), linesOf(after))), [before, after])
   if (lines.every((line) => line === undefined)) return <p>They say the same.</p>
   return (
     <div className="diff">

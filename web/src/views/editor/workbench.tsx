@@ -119,12 +119,7 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
             </p>
           )}
           {hasMoved && isDirty && (
-            <StoredChange
-              stored={stored.jsonConfig}
-              edited={draft.settings.jsonConfig}
-              onTake={take}
-              onKeep={() => setBase(stored)}
-            />
+            <StoredChange stored={stored} edited={draft.settings} onTake={take} onKeep={() => setBase(stored)} />
           )}
           {shown === 'graph' ? (
             <div className="panes">
