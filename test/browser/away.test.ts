@@ -176,4 +176,36 @@ describeInBrowser('a view', () => {
     await close(view)
     await Promise.all([edge.kill(), hub.kill()])
   })
+
+  test('in which something is edited says when another node answers in the place of its own, and goes on once that is back', async () => {
+    const flags = { 'node-name': 'own', grpc: 'none' }
+    let node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    const http = node.address
+    const id = await uplinkOf(node)
+    const view = await open(`http://${http}/#/nodes/${node.id}/pipelines/${id}/edit`, { failsRequests: true })
+    const { page } = view
+    await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).locator('header').click()
+    const loss = page.getByLabel(/^loss_prob/)
+    await loss.fill('0.25')
+    await page.getByText('valid', { exact: true }).waitFor()
+    await node.kill()
+    // What is typed meanwhile cannot be checked, which is made up for by itself.
+    await loss.fill('7')
+    await page.getByText('not checked', { exact: true }).waitFor()
+    const other = await NodeProcess.start({ directory: temporaryDirectory(), flags: { ...flags, http } })
+    const notice = page.locator('.banner', { hasText: 'The pipelines of the node are not known any more' })
+    await notice.getByText('What is shown may be old').waitFor()
+    await other.kill()
+    await banner(page).waitFor()
+    node = await node.again()
+    await banner(page).waitFor({ state: 'detached' })
+    await notice.getByRole('button', { name: 'Try again' }).click()
+    await notice.waitFor({ state: 'detached' })
+    await page.getByText('1 problem', { exact: true }).waitFor()
+    expect(await loss.inputValue()).toBe('7')
+    await node.caller.unary('deletePipeline', { nodeId: node.id, id })
+    await page.getByText('The pipeline was deleted meanwhile.').waitFor()
+    await close(view)
+    await node.kill()
+  })
 })

@@ -96,7 +96,7 @@ describeInBrowser('what is not stored', () => {
     await page.keyboard.press('Delete')
     expect(await page.getByRole('button', { name: 'Save' }).isVisible()).toBe(false)
     await signIn(page, 'wrong')
-    await page.getByText('the bearer token is not known here').waitFor()
+    await page.getByRole('alert').getByText('the bearer token is not known here').waitFor()
     await signIn(page, await tokenOf('second'))
     await page.getByLabel('Token').waitFor({ state: 'detached' })
     expect(await page.getByLabel(/^loss_prob/).inputValue()).toBe('0.125')

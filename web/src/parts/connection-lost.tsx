@@ -34,9 +34,23 @@ export function ConnectionLost({ isLost, error }: Props) {
   )
 }
 
-/** The same of a node that is reached through the one that serves the page; where that is away itself, the frame says so. */
+/**
+ * The same of a node that is reached through the one that serves the page; where that is away itself, the frame says so. One that does not
+ * tell of its pipelines any more is asked again when that is wished: by then another node may answer in its place.
+ */
 export function NodeLost({ nodeId }: { readonly nodeId: string }) {
-  const { status, error } = useLive(pipelinesOf(nodeId))
+  const pipelines = pipelinesOf(nodeId)
+  const { status, error } = useLive(pipelines)
   const own = useLive(hubState).status
+  if (status === 'failed') {
+    return (
+      <p className="banner" role="status">
+        <strong>The pipelines of the node are not known any more:</strong> {error?.message}. What is shown may be old.{' '}
+        <button type="button" className="button small" onClick={() => pipelines.retry()}>
+          Try again
+        </button>
+      </p>
+    )
+  }
   return <ConnectionLost isLost={status === 'lost' && own !== 'lost'} error={error} />
 }

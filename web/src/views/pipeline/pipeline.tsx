@@ -32,11 +32,14 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
   const [pipeline, setPipeline] = useState(found)
   if (found !== undefined && found !== pipeline) setPipeline(found)
   useTitle(pipeline && nameText(pipeline.name))
-  const failure = status === 'failed' && error !== undefined && (
-    <Failure error={error} title="The pipeline is not known" />
-  )
   if (pipeline === undefined) {
-    if (failure !== false) return <Nothing title="No pipeline">{failure}</Nothing>
+    if (status === 'failed' && error !== undefined) {
+      return (
+        <Nothing title="No pipeline">
+          <Failure error={error} title="The pipeline is not known" />
+        </Nothing>
+      )
+    }
     if (status === 'opening') return <p className="quiet">Loading…</p>
     // Whether there is one is not known while the node is away.
     if (status === 'lost') return <NodeLost nodeId={nodeId} />
@@ -55,7 +58,6 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
       ) : (
         <PipelineHead nodeId={nodeId} pipeline={pipeline} />
       )}
-      {failure}
       <Tabs nodeId={nodeId} pipeline={pipeline} isGone={isGone} chosen={tab} />
     </>
   )
