@@ -8,6 +8,14 @@ const retry = isContinuous ? 1 : 0
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks', retry } as const
 const WORKERS = 2
 
+/** What tests in test/ import of src and bench is what is built, as in all that they start: Node.js loads it itself, for less than Vite makes it anew in each worker. */
+const built = {
+  resolve: {
+    alias: [{ find: /^(?:\.\.\/)+(src|bench)\/(.+)\.ts$/, replacement: `${import.meta.dirname}/dist/$1/$2.js` }],
+  },
+  test: { server: { deps: { external: [/\/dist\/(src|bench)\//] } } },
+}
+
 const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
 const BROWSER = 'test/browser/**/*.test.ts'
 /** Only of the long rounds, by test/storm/storm.mjs: one takes a minute and a half. */
@@ -30,14 +38,19 @@ const LONG = [
 
 const projects: TestProjectInlineConfiguration[] = [
   {
+    ...built,
     test: {
       ...limits,
+      ...built.test,
       name: 'node',
       include: ['test/**/*.test.ts'],
       exclude: [BROWSER, ...LONG_ONLY],
     },
   },
-  { test: { ...limits, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' } },
+  {
+    ...built,
+    test: { ...limits, ...built.test, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' },
+  },
   // Hundreds of short files: what they import is loaded once in each worker.
   { test: { ...limits, name: 'unit', include: UNITS, isolate: false, setupFiles: 'test/harness/reserved.ts' } },
 ]
