@@ -49,15 +49,36 @@ export function refuseUnknownCommands(command: Command): void {
   for (const each of command.commands) refuseUnknownCommands(each)
 }
 
-/** Of a word that is a command of another program's, says which one is meant: commander by itself knows those that are written alike. */
+/**
+ * Of a word that is a command of another program's, says which one is meant: commander by itself knows those that are written alike. Of an option
+ * that commands of the group take, says where it stands.
+ */
 function tellOtherWords(group: Command): void {
   const refuse = group.error.bind(group)
   group.error = (message, options) => {
     const [given = ''] = group.args
     const isUnknown = options?.code === 'commander.unknownCommand' && otherWord(group, given) !== undefined
-    return refuse(isUnknown ? unknownCommand(group, given) : message, options)
+    const misplaced = options?.code === 'commander.unknownOption' ? misplacedOption(group) : undefined
+    return refuse(isUnknown ? unknownCommand(group, given) : (misplaced ?? message), options)
   }
 }
+
+/** What is wrong where an option stands before the command that takes it: the one that is named behind it, or else the first. */
+function misplacedOption(group: Command): string | undefined {
+  const flag = group.args.find((argument) => argument.startsWith('-'))?.split('=')[0]
+  const takes = (command: Command) => command.options.some(({ short, long }) => flag === short || flag === long)
+  const within = (command: Command): Command[] => [command, ...command.commands.flatMap(within)]
+  let named = group
+  for (const word of group.args) {
+    named = named.commands.find((each) => each.name() === word || each.aliases().includes(word)) ?? named
+  }
+  const taker = within(named).find(takes) ?? within(group).find(takes)
+  if (flag === undefined || taker === undefined) return undefined
+  return `error: unknown option '${flag}': it stands behind the command that takes it, as in ${pathOf(taker)} ${flag}`
+}
+
+const pathOf = (command: Command): string =>
+  command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 
 /**
  * Shows the help that `args`, a command line, ask for in words, as in `help pipelines start` or `pipelines help start`, and ends by throwing as help does

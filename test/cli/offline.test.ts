@@ -90,6 +90,21 @@ describe('usage', () => {
   })
 
   it.each([
+    [
+      ['--url', 'http://x', 'pipelines', 'list'],
+      "'--url': it stands behind the command that takes it, as in penstock pipelines list",
+    ],
+    [['pipelines', '--url=http://x', 'show', 'p'], 'as in penstock pipelines get --url'],
+    [['-o', 'json', 'nodes'], 'as in penstock nodes list -o'],
+    [['--data-dir', 'd', 'up'], 'as in penstock up --data-dir'],
+    [['hub', '--nonsense', 'key'], "unknown option '--nonsense'\n"],
+  ])('%j, an option before its command: %s', async (args, message) => {
+    const { code, stdout, stderr } = await penstock(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+  })
+
+  it.each([
     [['pipelines', 'export', '--all', '-o', '']],
     [['pipelines', 'tap', 'p', 'sink', '-w', '']],
     [['fec', 'advise', '--loss', '2%', '--rate', '10M', '--packet', '1200', '--budget', '30ms', '--write', '']],
