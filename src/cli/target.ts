@@ -46,6 +46,7 @@ export function clientFor(options: ClientOptions): Client {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UsageFailure(`"${url}" is no address of a node: write it http://127.0.0.1:8769`)
   }
+  refuseParts(new URL(url))
   refuseTrustOverHttp(url, options)
   const fingerprint = options.fingerprint ?? (PENSTOCK_FINGERPRINT || undefined)
   if (fingerprint !== undefined && !/^(sha256:)?([0-9a-f]{2}:?){32}$/i.test(fingerprint)) {
@@ -57,6 +58,18 @@ export function clientFor(options: ClientOptions): Client {
     ca: file === undefined ? undefined : certificates(file),
     fingerprint,
   })
+}
+
+/** Parts of an address that are of some other service's, or of a call. */
+function refuseParts({ origin, username, password, pathname }: URL): void {
+  if (username !== '' || password !== '') {
+    throw new UsageFailure(
+      `a node asks for a token, not for a user and password: write ${origin}, and PENSTOCK_TOKEN or --token-file`,
+    )
+  }
+  const call = /\/v1(\/|$)/.exec(pathname)
+  if (call)
+    throw new UsageFailure(`/v1 is where the calls of a node begin: write ${origin}${pathname.slice(0, call.index)}`)
 }
 
 /**

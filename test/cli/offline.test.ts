@@ -105,6 +105,21 @@ describe('usage', () => {
   })
 
   it.each([
+    ['http://127.0.0.1:1/v1', 'write http://127.0.0.1:1\n'],
+    ['https://proxy.example/edge/v1/nodes', 'write https://proxy.example/edge\n'],
+    [
+      'http://user:secret@127.0.0.1:1',
+      'a node asks for a token, not for a user and password: write http://127.0.0.1:1, and',
+    ],
+    ['127.0.0.1:1', '"127.0.0.1:1" is no address of a node: write it http://127.0.0.1:8769\n'],
+  ])('%s, no address of a node: %s', async (url, message) => {
+    const { code, stdout, stderr } = await penstock(['pipelines', 'list', '--url', url])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(stderr).not.toContain('secret')
+  })
+
+  it.each([
     [['pipelines', 'export', '--all', '-o', '']],
     [['pipelines', 'tap', 'p', 'sink', '-w', '']],
     [['fec', 'advise', '--loss', '2%', '--rate', '10M', '--packet', '1200', '--budget', '30ms', '--write', '']],
