@@ -128,4 +128,25 @@ describeInBrowser('numbers', () => {
     await page.getByRole('textbox', { name: 'Configuration, JSON' }).getByText('1e400').waitFor()
     await close(view)
   })
+
+  test('that are no whole ones stay as they are typed into the settings, which says what holds: 1.5 became 5, -5 too', async () => {
+    const id = await node.create(lossy(), { restartPolicy: { always: { maxRestarts: 3 } }, instructionsTimeout: 20 })
+    const view = await openTab(id, '/edit')
+    const { page } = view
+    for (const [label, stays] of [
+      ['Restarts in a row', 3],
+      ['Timeout of instructions', 20],
+    ] as const) {
+      const field = page.getByLabel(label)
+      for (const text of ['1.5', '-5', '9'.repeat(12)]) {
+        await field.press('Control+A')
+        await page.keyboard.type(text)
+        expect(await field.inputValue()).toBe(text)
+        await page.getByRole('alert').getByText(`“${text}” is no whole number`).waitFor()
+      }
+      await field.fill(String(stays))
+      await page.getByRole('alert').getByText('is no whole number').waitFor({ state: 'detached' })
+    }
+    await close(view)
+  })
 })

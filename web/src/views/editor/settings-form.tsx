@@ -1,6 +1,6 @@
 /** The settings of a pipeline beside its configuration. */
 import type { Level } from '@penstock/client'
-import { useId } from 'react'
+import { useId, useState } from 'react'
 import type { Settings } from '../../data/settings.ts'
 
 const LEVELS: readonly Level[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
@@ -24,10 +24,6 @@ export function SettingsForm({ settings, onChange }: Props) {
     restartPolicy?.always !== undefined ? 'always' : restartPolicy?.onFailure !== undefined ? 'onFailure' : 'never'
   const limit = restartPolicy?.always?.maxRestarts ?? restartPolicy?.onFailure?.maxRestarts ?? 0
   const set = (change: Partial<Settings>): void => onChange({ ...settings, ...change }, Object.keys(change).join())
-  const number = (text: string): number | undefined => {
-    const value = Number(text)
-    return text.trim() === '' || !Number.isInteger(value) || value < 0 ? undefined : value
-  }
   const setPolicy = (name: string, maxRestarts: number): void =>
     set({ restartPolicy: name === 'never' ? { never: {} } : { [name]: { maxRestarts } } })
   return (
@@ -56,13 +52,7 @@ export function SettingsForm({ settings, onChange }: Props) {
       {policy !== 'never' && (
         <div className="field">
           <label htmlFor={`${id}limit`}>Restarts in a row</label>
-          <input
-            id={`${id}limit`}
-            type="number"
-            min={0}
-            value={limit}
-            onChange={({ target }) => setPolicy(policy, number(target.value) ?? 0)}
-          />
+          <WholeInput id={`${id}limit`} value={limit} onChange={(next = 0) => setPolicy(policy, next)} />
           <p className="help">0: no limit</p>
         </div>
       )}
@@ -80,25 +70,21 @@ export function SettingsForm({ settings, onChange }: Props) {
       </div>
       <div className="field">
         <label htmlFor={`${id}timeout`}>Timeout of instructions</label>
-        <input
+        <WholeInput
           id={`${id}timeout`}
-          type="number"
-          min={1}
-          value={instructionsTimeout ?? ''}
+          value={instructionsTimeout}
           placeholder="30"
-          onChange={({ target }) => set({ instructionsTimeout: number(target.value) })}
+          onChange={(next) => set({ instructionsTimeout: next })}
         />
         <p className="help">s, default 30: for a stop, a change, a restart</p>
       </div>
       <div className="field">
         <label htmlFor={`${id}cpu`}>CPU</label>
-        <input
+        <WholeInput
           id={`${id}cpu`}
-          type="number"
-          min={0}
-          value={cpuPin ?? ''}
+          value={cpuPin}
           placeholder="the node chooses"
-          onChange={({ target }) => set({ cpuPin: number(target.value) })}
+          onChange={(next) => set({ cpuPin: next })}
         />
       </div>
       <div className="field">
@@ -113,5 +99,40 @@ export function SettingsForm({ settings, onChange }: Props) {
         </select>
       </div>
     </section>
+  )
+}
+
+interface WholeProps {
+  readonly id: string
+  readonly value: number | undefined
+  readonly placeholder?: string
+  /** Undefined: it is not set. */
+  readonly onChange: (value: number | undefined) => void
+}
+
+/** A whole number, of fewer digits than 32 bits hold; what is typed and is none stands there, and is not taken. */
+function WholeInput({ id, value, placeholder = '', onChange }: WholeProps) {
+  const [wrong, setWrong] = useState<string>()
+  return (
+    <>
+      <input
+        id={id}
+        inputMode="numeric"
+        autoComplete="off"
+        aria-invalid={wrong !== undefined}
+        aria-describedby={`${id}wrong`}
+        placeholder={placeholder}
+        value={wrong ?? value ?? ''}
+        onChange={({ target }) => {
+          const text = target.value.trim()
+          const isWhole = /^\d{0,9}$/.test(text)
+          setWrong(isWhole ? undefined : target.value)
+          if (isWhole) onChange(text === '' ? undefined : Number(text))
+        }}
+      />
+      <span className="wrong" id={`${id}wrong`} role="alert">
+        {wrong !== undefined && `⚠ “${wrong}” is no whole number of at most 9 digits; ${value ?? 'the default'} stays`}
+      </span>
+    </>
   )
 }
