@@ -50,6 +50,10 @@ describe.each(usableAeadBackends)('%s', (backend) => {
       const before = [around.slice(0, place.byteOffset), around.slice(place.byteOffset + place.length)]
       native.aeadSealBytes(suite, key, nonce, associated, place)
       expect(expected.equals(place)).toBe(true)
+      const wrong = Uint8Array.from(place)
+      wrong[random.below(wrong.length)]! ^= 1 << random.below(8)
+      expect(native.aeadOpenBytes(suite, key, nonce, associated, wrong)).toBe(false)
+      expect(wrong.subarray(0, length).every((byte) => byte === 0)).toBe(true)
       expect(native.aeadOpenBytes(suite, key, nonce, associated, place)).toBe(true)
       expect(Buffer.compare(place.subarray(0, length), text)).toBe(0)
       expect([around.slice(0, place.byteOffset), around.slice(place.byteOffset + place.length)]).toEqual(before)
