@@ -330,6 +330,9 @@ struct Blocks {
     empty = 8 * vectors - count;
   }
 
+  /** Where `offset` bytes from the data on are, of which a mask leaves out what is before the data or behind it: a pointer must not be moved there. */
+  const uint8_t* at(ptrdiff_t offset) const { return reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(offset)); }
+
   TARGET __attribute__((always_inline)) static Numbers split(__m512i begin, __m512i end, __m512i bit) {
     const __m512i low = _mm512_unpacklo_epi64(begin, end), high = _mm512_unpackhi_epi64(begin, end);
     const __m512i all44 = _mm512_set1_epi64(static_cast<long long>(k44));
@@ -342,9 +345,9 @@ struct Blocks {
     const ptrdiff_t skipped = static_cast<ptrdiff_t>(kBlock) * (empty + (first ? 1 : 0)), from = 128 * vector - skipped;
     const __m512i bit = _mm512_set1_epi64(1ll << 40);
     if (vector > 0 && vector < vectors - 1) return split(_mm512_loadu_si512(data + from), _mm512_loadu_si512(data + from + kVector), bit);
-    const auto there = [this](ptrdiff_t at) TARGET { return upTo(bytes - at) & ~upTo(-at); };
-    __m512i begin = _mm512_maskz_loadu_epi8(there(from), data + from);
-    __m512i end = _mm512_maskz_loadu_epi8(there(from + 64), data + from + kVector);
+    const auto there = [this](ptrdiff_t offset) TARGET { return upTo(bytes - offset) & ~upTo(-offset); };
+    __m512i begin = _mm512_maskz_loadu_epi8(there(from), at(from));
+    __m512i end = _mm512_maskz_loadu_epi8(there(from + 64), at(from + 64));
     const auto put = [&begin, &end](ptrdiff_t block, const uint8_t* bytes16) TARGET {
       const __m128i what = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes16));
       if (block < 4) {
