@@ -44,7 +44,7 @@ done
 # The addon's own code without the addon around it.
 own="$here/../../src/dataplane/native"
 sources=("$here/avx512.cc" "$own/aes_gcm.cc" "$own/chacha_poly1305.cc")
-newest=$(ls -t "${sources[@]}" "$own"/{aes_gcm,chacha_poly1305,aead_message}.h | head -n 1)
+newest=$(ls -t "${sources[@]}" "$own"/{aes_gcm,chacha_poly1305,aead_message,vector_registers}.h | head -n 1)
 if ! [ "$out/avx512" -nt "$newest" ]; then
   new="$out/avx512.new.$$"
   if g++ -O3 -std=gnu++17 -Wall -Wextra -I "$own" -o "$new" "${sources[@]}"; then

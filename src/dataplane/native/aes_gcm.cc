@@ -17,6 +17,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
+#include "vector_registers.h"
+
 // So that the addon as a whole runs on any x86-64.
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,aes,pclmul,sse4.1,bmi2")))
 #define INLINE TARGET __attribute__((always_inline)) static inline
@@ -258,12 +260,15 @@ INLINE bool run(const AesGcmKey& key, const AeadMessage& m) {
   add(&sum, product(_mm_set_epi64x(static_cast<long long>(m.associatedBytes * 8), static_cast<long long>(m.bytes * 8)), powersOf(key, 1)));
   encryptLast<Rounds, Seals>(key, &at, bytes, &sum);
   const __m128i tag = _mm_xor_si128(swapped(reduced(sum)), mask);
-  if (!Seals) {
+  bool same = true;
+  if (Seals) {
+    store(m.tag, tag);
+  } else {
     const __m128i differs = _mm_xor_si128(tag, load(m.tag));
-    return _mm_testz_si128(differs, differs);
+    same = _mm_testz_si128(differs, differs);
   }
-  store(m.tag, tag);
-  return true;
+  clearVectorRegisters();
+  return same;
 }
 
 TARGET void aes128GcmSeal(const AesGcmKey& key, const AeadMessage& message) { run<10, true>(key, message); }
@@ -315,6 +320,7 @@ TARGET void aesGcmPrepare(AesGcmKey* key, const uint8_t* from, size_t bytes) {
     if (i == kGcmBlocks) break;
     power = reduced(product(power, key->power[kGcmBlocks - 1]));
   }
+  clearVectorRegisters();
 }
 
 bool aesGcmSupported() {

@@ -4,7 +4,7 @@
 
 namespace penstock {
 
-/** Blocks that are hashed before their sum is reduced: those of a packet of 1,500 bytes, its header and its lengths among them. */
+/** Blocks that are hashed before their sum is reduced: those of a text of 1,520 bytes, its header and its lengths. */
 constexpr size_t kGcmBlocks = 97;
 constexpr size_t kGcmBlock = 16;
 

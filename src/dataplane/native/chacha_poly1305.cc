@@ -17,6 +17,8 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
+#include "vector_registers.h"
+
 // So that the addon as a whole runs on any x86-64.
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,bmi2")))
 #define INLINE TARGET __attribute__((always_inline)) static inline
@@ -46,9 +48,10 @@ static constexpr size_t kGroupBytes = 4 * kStreamBlock;
 static constexpr size_t kGroups = 6;
 static constexpr size_t kStream = kGroups * kGroupBytes;
 
-/** The first block: its rows, of four words each. */
+/** The first block: its rows, of four words each, the key among them. Wiped when it goes. */
 struct First {
   __m128i row[4];
+  ~First() { wipe(this, sizeof *this); }
 };
 
 INLINE First firstOf(const uint8_t* key, const uint8_t* nonce) {
@@ -153,6 +156,8 @@ TARGET static void stream(const First& first, uint32_t number, uint8_t* to) {
     turn<Words, Groups, 2>(state[2]);
     turn<Words, Groups, 1>(state[3]);
   }
+  // What is added now is loaded again: the compiler would keep the key on the stack meanwhile.
+  asm volatile("" ::: "memory");
   if (Words) {
     __m512i rows[4][4];
     UNROLL for (int i = 0; i < 4; i++) {
@@ -304,6 +309,7 @@ class Poly1305 {
     eighth_ = power[8];
     pad_[0] = words[2];
     pad_[1] = words[3];
+    wipe(power, sizeof power);
   }
   ~Poly1305() { wipe(this, sizeof *this); }
 
@@ -432,6 +438,7 @@ INLINE bool run(const uint8_t* key, const AeadMessage& m) {
   }
   if (Seals) authenticate(&poly, m, m.tag);
   wipe(stream, std::min(m.bytes + kStreamBlock, kStream));
+  clearVectorRegisters();
   return Seals || sameTag(tag, m.tag);
 }
 
