@@ -41,17 +41,19 @@ for source in "$here"/*.c; do
   fi
 done
 
-# The addon's own code without the addon around it.
-own="$here/../../src/dataplane/native"
-sources=("$here/avx512.cc" "$own/aes_gcm.cc" "$own/chacha_poly1305.cc")
-newest=$(ls -t "${sources[@]}" "$own"/{aes_gcm,chacha_poly1305,aead_message,vector_registers}.h | head -n 1)
-if ! [ "$out/avx512" -nt "$newest" ]; then
-  new="$out/avx512.new.$$"
-  if g++ -O3 -std=gnu++17 -Wall -Wextra -I "$own" -o "$new" "${sources[@]}"; then
-    mv "$new" "$out/avx512"
+# C++, over the addon's own code without the addon around it.
+for source in "$here"/*.cc; do
+  [ -e "$source" ] || continue
+  name=$(basename "$source" .cc)
+  own="$here/../../src/dataplane/native"
+  newest=$(ls -t "$source" "$own"/{aes_gcm,chacha_poly1305}.cc "$own"/{aes_gcm,chacha_poly1305,aead_message,vector_registers}.h | head -n 1)
+  [ "$out/$name" -nt "$newest" ] && continue
+  new="$out/$name.new.$$"
+  if g++ -O3 -std=gnu++17 -Wall -Wextra -I "$own" -o "$new" "$source" "$own"/{aes_gcm,chacha_poly1305}.cc; then
+    mv "$new" "$out/$name"
   else
     rm -f "$new"
     failed=1
   fi
-fi
+done
 exit $failed
