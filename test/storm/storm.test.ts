@@ -26,5 +26,6 @@ test(`${rounds} rounds, seed ${seed}`, { timeout: 120_000 + rounds * 120_000 }, 
     directory: temporaryDirectory(),
     log,
   }).run()
-  expect(lines.at(-1)).toMatch(/startPipeline OK: \d+/)
+  // Where the hub is struck first there may be little more.
+  expect(lines.at(-1)).toMatch(/ OK: [1-9]/)
 })

@@ -26,6 +26,8 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
   const { id } = pipeline
   const name = nameText(pipeline.name)
   const [busy, setBusy] = useState<string>()
+  /** The run that was restarted: what the stream tells of the new one may come after the answer. */
+  const [replaced, setReplaced] = useState<string>()
   const [tone, text] = stateOf(pipeline)
   const can = actionsOf(pipeline)
   const act = async (what: string, call: () => Promise<unknown>, done: string, failed: string): Promise<boolean> => {
@@ -44,7 +46,12 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
   const start = () =>
     act('start', () => startPipeline(node, { nodeId, id }), `${name} is running`, `${name} was not started`)
   const stop = () => act('stop', () => stopPipeline(node, { nodeId, id }), `${name} stops`, `${name} was not stopped`)
-  const restart = () => act('restart', () => again(nodeId, pipeline), `${name} runs again`, `${name} was not restarted`)
+  const restart = async (): Promise<void> => {
+    setReplaced(pipeline.currentRun?.id)
+    const call = () => again(nodeId, pipeline)
+    if (!(await act('restart', call, `${name} runs again`, `${name} was not restarted`))) setReplaced(undefined)
+  }
+  const isRestarting = busy === 'restart' || (replaced !== undefined && replaced === pipeline.currentRun?.id)
   const remove = async (): Promise<void> => {
     const what = pipeline.started ? 'It is running: its run is stopped first. ' : ''
     const question = { title: `Delete ${name}?`, text: `${what}Its configuration and logs are gone.`, action: 'Delete' }
@@ -70,7 +77,7 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
       <div className="actions">
         {/* One button, which has the keyboard before and after. */}
         {pipeline.started ? button('Stop', can.has('stop'), stop) : button('Start', can.has('start'), start, 'primary')}
-        {(pipeline.started || busy === 'restart') && button('Restart', can.has('restart'), restart)}
+        {(pipeline.started || isRestarting) && button('Restart', can.has('restart'), restart)}
         <a className="button" href={hashOf({ view: 'editor', nodeId, pipelineId: id })}>
           Edit
         </a>
