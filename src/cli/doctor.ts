@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import type { TUN_NOT_OPENED } from '../dataplane/engine/io-faults.ts'
 import { AddonMissing, buildingAdvice } from '../dataplane/native/addon-missing.ts'
 import type * as AeadBackends from '../dataplane/native/aead-backends.ts'
+import type { AeadBackendState } from '../dataplane/native/cipher-calls.ts'
 import type { Native } from '../dataplane/native/native.ts'
 import { SOCKET_BUFFER_BYTES } from '../dataplane/native/socket-calls.ts'
 import { messageOf } from '../text/error-message.ts'
@@ -206,8 +207,10 @@ function kernels(native: Native): Finding {
 }
 
 /** What does authenticated encryption, and how to have a faster one. */
-function aead(native: Native, { aeadAdvice, nameAndVersion }: typeof AeadBackends): Finding {
-  const backends = native.aeadBackends()
+export function aead(
+  backends: readonly AeadBackendState[],
+  { aeadAdvice, nameAndVersion }: typeof AeadBackends,
+): Finding {
   const usable = backends.filter(({ obstacle }) => obstacle === undefined)
   const [used, ...others] = usable.map(nameAndVersion)
   const first = backends.findIndex(({ obstacle }) => obstacle === undefined)
@@ -233,7 +236,7 @@ async function examine(): Promise<Finding[]> {
   }
   findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
   for (const check of [cpus, kernels]) findings.push(check(native))
-  findings.push(aead(native, await import('../dataplane/native/aead-backends.ts')))
+  findings.push(aead(native.aeadBackends(), await import('../dataplane/native/aead-backends.ts')))
   const { TUN_NOT_OPENED } = await import('../dataplane/engine/io-faults.ts')
   findings.push(udp(native), tun(native, TUN_NOT_OPENED))
   return [...findings, buffers(), privileges(), ports(), ...limits(), clock()]
