@@ -44,7 +44,7 @@ describe.skipIf(missing.length > 0)('the Debian package', () => {
       expect.arrayContaining([
         ...['usr/bin/penstock', 'usr/lib/penstock/bin/penstock.js', 'usr/lib/penstock/dist/program/main.js'],
         ...[
-          'usr/lib/penstock/node_modules/@penstock/client/dist/index.js',
+          'usr/lib/penstock/node_modules/eventsource-parser/dist/index.js',
           'usr/lib/penstock/node_modules/ws/index.js',
         ],
         ...['usr/share/man/man1/penstock.1.gz', 'usr/share/man/man1/penstock-pipelines.1.gz'],
