@@ -88,12 +88,13 @@ export function addUpdate(add: AddVerb): void {
 }
 
 export function addSet(add: AddVerb): void {
-  add('set', 'set variables of a pipeline')
+  add('set', 'set variables of a pipeline, or fields of its components')
     .description(
-      'Writes values to every place in the configuration that a variable points to: penstock pipelines set ID loss=0.05',
+      'Writes values to every place in the configuration that a variable points to, or to fields of components: ' +
+        'penstock pipelines set ID loss=0.05 delay.jitter=10',
     )
     .argument('<pipeline>', PIPELINE)
-    .argument('<variable=value...>', 'variables of its configuration and their values')
+    .argument('<variable=value...>', 'variables of its configuration, or component.field, and their values')
     .option('--force-restart', 'restart it when the running one cannot take the change over')
     .action(async (name: string, assignments: string[], options: Common & { forceRestart?: boolean }) => {
       const { client, node } = await targetOf(options)

@@ -147,6 +147,10 @@ describe('a node and its pipelines', () => {
     const times = read.map(({ timestamp }) => Date.parse(timestamp))
     expect((times[2] as number) - (times[1] as number)).toBeGreaterThan(250)
 
+    const placed = await json<Pipeline>('pipelines', 'set', made.id, 'loss.loss_prob=0.4')
+    expect(JSON.parse(placed.jsonConfig).engine_config.pipeline.loss.uniform_loss.loss_prob).toBe(0.4)
+    expect(placed.currentRun?.id).toBe(runId)
+    expect((await call('pipelines', 'set', made.id, 'loss.los_prob=0.4')).stderr).toContain('unknown field "los_prob"')
     const changed = await json<Pipeline>('pipelines', 'set', made.id, 'loss=0.5')
     expect(JSON.parse(changed.jsonConfig).engine_config.pipeline.loss.uniform_loss.loss_prob).toBe(0.5)
     expect(changed.currentRun?.id).toBe(runId)
