@@ -5,7 +5,7 @@ import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { packageRoot } from '../package-root.ts'
-import { suggestion } from '../text/names.ts'
+import { hasWords, suggestion } from '../text/names.ts'
 import { exampleOf } from './component-example.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
@@ -75,6 +75,16 @@ function printComponent(definition: AnyComponent): void {
   )
 }
 
+/** What somebody who asks for a component by a word that is no key may have meant: those that have it in their key or family, or else in what they do. */
+function cureOf(word: string): string {
+  const having = (textOf: (component: AnyComponent) => string) =>
+    [...components.values()].filter((component) => hasWords(textOf(component), word)).map(({ key }) => key)
+  const named = having(({ key, family }) => `${key} ${family}`)
+  const meant = named.length > 0 ? named : having(({ summary }) => summary)
+  if (meant.length > 0) return ` Of that kind there are ${meant.sort().join(', ')}.`
+  return suggestion(word, COMPONENT_KEYS) || ' `penstock components` lists those there are.'
+}
+
 /** A recording that comes with the package, for the component that replays one. */
 const TRACE = 'examples/trace-replay.csv'
 
@@ -96,8 +106,7 @@ export function addComponents(program: Command): void {
       }
       const definition = components.get(key)
       if (!definition) {
-        const cure = suggestion(key, COMPONENT_KEYS) || ' `penstock components` lists those there are.'
-        throw new Failure(`unknown component "${key}".${cure}`)
+        throw new Failure(`unknown component "${key}".${cureOf(key)}`)
       }
       if (example) {
         printJson(exampleOf(definition, { trace_file: join(packageRoot(), TRACE) }))

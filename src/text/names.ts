@@ -6,7 +6,7 @@ export function camelCase(name: string): string {
   return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase())
 }
 
-/** Longer names are no slip, and the distance is quadratic in their length. */
+/** Longer names are no slip or word, and the distance is quadratic in their length. */
 const MAX_SLIP_LENGTH = 64
 
 /** The name of `known` with the smallest edit distance (Levenshtein) to `name`, whatever its case, when it is small enough to be a slip. */
@@ -30,4 +30,14 @@ export function suggestion(name: string, known: readonly string[] | ReadonlySet<
   if ((before + 1) * count > MAX_COMPARED) return ''
   const guess = nearest(name, [...known])
   return guess === undefined ? '' : ` Did you mean "${guess}"?`
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[a-z0-9]+/g) ?? []
+
+/** Whether `text`, a name or a sentence, has all words of `wanted`: `uniform_loss` has `loss`, and not `los`. */
+export function hasWords(text: string, wanted: string): boolean {
+  if (wanted.length > MAX_SLIP_LENGTH) return false
+  const words = new Set(wordsOf(text))
+  const needed = wordsOf(wanted)
+  return needed.length > 0 && needed.every((word) => words.has(word))
 }

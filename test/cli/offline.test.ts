@@ -79,6 +79,9 @@ describe('usage', () => {
     [['nodes', 'delete', 'edge'], `unknown command 'delete'. Did you mean "penstock nodes remove"?`],
     [['help', 'nodes', 'delete'], `unknown command 'delete'. Did you mean "penstock nodes remove"?`],
     [['pipelines', 'rm', 'p'], `unknown command 'rm'. Did you mean "penstock pipelines delete"?`],
+    [['preauthkeys', 'create'], 'Did you mean "penstock authentication-requests approve"?'],
+    [['delay', '40ms'], 'Did you mean "penstock impair"?'],
+    [['pipelines', 'stats', 'p'], 'Did you mean "penstock pipelines telemetry"?'],
     [['nodes', 'register'], 'Did you mean "penstock authentication-requests approve"?'],
     [['login', 'https://hub.example'], `unknown command 'login'. Did you mean "penstock authenticate-by-request"?`],
     [['nodes', 'list', 'foo'], "too many arguments for 'list'"],
@@ -693,6 +696,9 @@ describe('components', () => {
     const { code, stderr } = await penstock(['components', 'uniform_los'])
     expect(code).toBe(1)
     expect(stderr).toContain('Did you mean "uniform_loss"?')
+    expect((await penstock(['components', 'Encrypt'])).stderr).toContain('there are chacha20_encrypt, ssl_encrypt.')
+    expect((await penstock(['components', 'multipath'])).stderr).toContain('Of that kind there are raft.')
+    expect((await penstock(['components', 'ethernet'])).stderr).toContain('Of that kind there are tap.')
     expect((await penstock(['components', 'frob'])).stderr).toContain('`penstock components` lists those there are')
   })
 })

@@ -38,6 +38,11 @@ describe('configuration check', () => {
       /^\/engine_config\/pipeline\/a\/spliter: unknown component "spliter"\. Did you mean "splitter"\?/,
     ],
     [
+      'a word that several components have in their key',
+      wrap({ a: { Delay: {} } }),
+      /unknown component "Delay"\. Of that kind there are delay_constant, delay_dynamic, delay_fixed, delay_fixed_sequencer, delay_jitter\./,
+    ],
+    [
       'two components in one',
       wrap({ a: { splitter: {}, raft: {} } }),
       /\/a: exactly one component must be set here, found "splitter", "raft"/,

@@ -2,7 +2,7 @@
 import { isLonger } from '../../text/characters.ts'
 import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
-import { camelCase, suggestion } from '../../text/names.ts'
+import { camelCase, hasWords, suggestion } from '../../text/names.ts'
 import { below, type Problem } from '../../text/pointer.ts'
 import { asWritten, checkAgainst, typeName, under } from './check-value.ts'
 import type { Registry } from './component.ts'
@@ -32,6 +32,12 @@ export const MAX_COMPONENT_NAME_LENGTH = 256
 const componentNames = new Map<string, string>()
 for (const key of COMPONENT_KEYS) componentNames.set(key, key).set(camelCase(key), key)
 
+/** Of a word that is no key, as `delay` or `encrypt`: the components that have it in theirs. */
+function kindOf(word: string): string {
+  const keys = COMPONENT_KEYS.filter((key) => hasWords(key, word)).sort()
+  return keys.length > 0 ? ` Of that kind there are ${keys.join(', ')}.` : ''
+}
+
 function checkComponent(value: unknown, at: string, available: Registry, problems: Problem[]): ComponentConfig | null {
   if (!isObject(value)) {
     problems.push({ pointer: at, message: `must be an object with one component in it, not ${typeName(value)}` })
@@ -50,7 +56,7 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
     const key = componentNames.get(member) ?? (available.has(member) ? member : undefined)
     const definition = key === undefined ? undefined : available.get(key)
     if (key === undefined || definition === undefined) {
-      const guess = suggestion(member, COMPONENT_KEYS, problems.length)
+      const guess = suggestion(member, COMPONENT_KEYS, problems.length) || kindOf(member)
       problems.push({ pointer, message: `unknown component "${member}".${guess}` })
       continue
     }
