@@ -198,6 +198,8 @@ const OTHER_OPTIONS = [
   ['--duplicate <share>', 'no packet is sent twice here'],
   ['--corrupt <share>', 'no packet is damaged here'],
   ['--distribution <name>', 'jitter is uniform here'],
+  ['--slot <time>', 'packets are not gathered in slots here'],
+  ['--gap <packets>', 'which packets overtake others follows from --jitter here, with --reorder'],
 ] as const
 
 export function addImpair(program: Command): void {

@@ -33,12 +33,12 @@ export function burstLength(given: string): number {
 }
 
 const PER_MEGABIT: Readonly<Record<string, number>> = { k: 1e-3, M: 1, G: 1e3 }
-/** As tc(8) writes them, which takes either case; `bps` is bytes to it. */
+/** As tc(8) writes them, which takes either case (`bps` is bytes to it), with `/s` as reports here do. */
 const BIT_UNITS: Readonly<Record<string, string>> = { kbit: 'k', mbit: 'M', gbit: 'G' }
 
-/** Reads `500k`, `10M`, `1G` bit/s, and `10mbit`; gives Mbit/s. */
+/** Reads `500k`, `10M`, `1G` bit/s, `10mbit` and `10Mbit/s`; gives Mbit/s. */
 export function bitRate(given: string): number {
-  const [, digits, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]+)$/i.exec(given) ?? []
+  const [, digits, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]+?)(?:(?<=bit)\/s)?$/i.exec(given) ?? []
   const value = Number(digits) * (PER_MEGABIT[BIT_UNITS[unit.toLowerCase()] ?? unit] ?? Number.NaN)
   if (!(value >= 0.001 && value <= 1_000_000)) {
     throw new InvalidArgumentError('A rate is written 500k, 10M or 1G (bit/s), from 1k to 1000G.')

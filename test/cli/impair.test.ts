@@ -293,6 +293,8 @@ describe('usage', () => {
     [[...ENDS, '--loss', '101%'], 'from 0 to 100 %'],
     [[...ENDS, '--delay', '1.5ms'], 'in whole milliseconds'],
     [[...ENDS, '--rate', '10'], 'A rate is written 500k, 10M or 1G'],
+    [[...ENDS, '--rate', '10M/s'], 'A rate is written 500k, 10M or 1G'],
+    [[...ENDS, '--delay', '9ms', '--slot', '5ms'], 'there is no --slot: packets are not gathered in slots'],
     [[...ENDS, '--rate', '0M'], 'from 1k to 1000G'],
     [[...ENDS, '--loss', '1%', '--mtu', '65536'], 'from 68 to 65535'],
     [[...ENDS, '--burst', '4'], '--burst needs --loss'],
@@ -333,7 +335,7 @@ describe('usage', () => {
 
   it('one way alone, loses in bursts and reorders, with the units of tc(8)', async () => {
     const link = ['--direction', 'down', '--loss', '5%', '--burst', '4', '--delay', '1sec', '--jitter', '20msec']
-    const { code, stdout } = await penstock(['impair', ...ENDS, ...link, '--reorder', '--rate', '10mbit', '--print'])
+    const { code, stdout } = await penstock(['impair', ...ENDS, ...link, '--reorder', '--rate', '10Mbit/s', '--print'])
     expect(code).toBe(0)
     const { pipeline } = JSON.parse(stdout).engine_config
     expect(Object.keys(pipeline)).toEqual([
