@@ -16,6 +16,7 @@ import { TELL_MS, ToldLately } from '../contract/told-lately.ts'
 import { IdTable } from '../id-table.ts'
 import { MIN_CONNECTIONS, openDescriptors } from '../open-descriptors.ts'
 import { messageOf } from '../text/error-message.ts'
+import { MAX_ALL_UNREAD_BYTES, UnreadAnswers } from './unread-answers.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 const MAX_CONNECTIONS = 16_384
@@ -45,8 +46,6 @@ const MAX_MISTAKEN_CALLS = 10_000
 export const MAX_UNREAD_FRAMES = 2048
 /** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
 export const MAX_UNREAD_BYTES = 64 * 1024 * 1024
-/** The same of all connections together, beyond which those are refused whose clients have something to read. */
-const MAX_ALL_UNREAD_BYTES = 256 * 1024 * 1024
 
 export interface GrpcConnectionLimits {
   readonly most?: number
@@ -151,8 +150,8 @@ export class GrpcConnections {
   readonly #bySession = new WeakMap<ServerHttp2Session, GrpcConnection>()
   /** When a flood from an address was told last, and how many connections were ended since. */
   readonly #floods = new ToldLately()
-  /** Answers that wait for the clients of all connections, bytes. */
-  #unread = 0
+  /** Those of all connections. */
+  readonly answers = new UnreadAnswers()
   #timer: NodeJS.Timeout | undefined
   readonly #told = { refused: Number.NEGATIVE_INFINITY, closed: Number.NEGATIVE_INFINITY }
   /** No descriptor was left at the last look. */
@@ -233,7 +232,7 @@ export class GrpcConnections {
   /** `bytes` more wait for the connection's client to read them; negative: fewer. */
   hold(connection: GrpcConnection, bytes: number): void {
     connection.unread += bytes
-    this.#unread += bytes
+    this.answers.hold(bytes)
   }
 
   /** A call of the connection was given access. Throws RESOURCE_EXHAUSTED when more answers than MAX_UNREAD_BYTES wait for its peer to read them. */
@@ -243,7 +242,7 @@ export class GrpcConnections {
       this.#silent.delete(connection.ends)
     }
     const { unread } = connection
-    if (unread <= MAX_UNREAD_BYTES && (unread === 0 || this.#unread <= MAX_ALL_UNREAD_BYTES)) return
+    if (unread <= MAX_UNREAD_BYTES && (unread === 0 || !this.answers.areTooMany)) return
     throw new ServiceError(
       'RESOURCE_EXHAUSTED',
       unread > MAX_UNREAD_BYTES

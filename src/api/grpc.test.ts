@@ -1,11 +1,11 @@
 /** The gRPC listener with real clients: calls, streams, errors, access, health and reflection. */
 import { once } from 'node:events'
-import { connect } from 'node:http2'
+import { type ClientHttp2Session, connect } from 'node:http2'
 import { connect as dial } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asks, created, HeldCalls, handlers, Seen } from '../../test/contract/handlers.ts'
+import { asks, created, HeldCalls, handlers, node, pipeline, Seen } from '../../test/contract/handlers.ts'
 import { until } from '../../test/harness/waiting.ts'
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
@@ -15,6 +15,7 @@ import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../co
 import { Access } from './access.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { GrpcListener } from './grpc.ts'
+import { MAX_ALL_UNREAD_BYTES } from './unread-answers.ts'
 
 const seen = new Seen()
 const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
@@ -248,6 +249,59 @@ describe('unary', () => {
     }
     expect(await ask({})).toBe(0)
   })
+})
+
+test('long answers that nobody reads leave room for short ones, and no more than so many MiB, whatever connections they are on', async () => {
+  const pipelines = Array.from({ length: 8 }, (_, i) => ({ ...pipeline(`p${i}`), jsonConfig: 'x'.repeat(2 ** 20) }))
+  const long = new Dispatcher({
+    handlers: {
+      getPipelines: ({ nodeId }) => (nodeId === 'n1' ? { pipelines } : Promise.resolve({ pipelines })),
+      getNode: () => ({ node }),
+    },
+    report: (error) => seen.reports.push(error),
+  })
+  const other = new GrpcListener({ dispatcher: long, access, address: '127.0.0.1', port: 0 })
+  const { port: otherPort } = await other.start()
+  const status = (name: string, nodeId: string): Promise<grpc.ServiceError | undefined> => {
+    const { grpcPath, request } = operation(name)
+    const caller = new grpc.Client(`127.0.0.1:${otherPort}`, grpc.credentials.createInsecure(), {
+      'grpc.max_receive_message_length': -1,
+      'grpc.use_local_subchannel_pool': 1,
+    })
+    return new Promise((resolve) => {
+      caller.makeUnaryRequest(grpcPath, pass, pass, encodeBinary(request, { nodeId }), (error) => {
+        caller.close()
+        resolve(error ?? undefined)
+      })
+    })
+  }
+  const sessions: ClientHttp2Session[] = []
+  const { grpcPath, request } = operation('getPipelines')
+  const body = encodeBinary(request, { nodeId: 'n1' })
+  while (sessions.length * 8 <= MAX_ALL_UNREAD_BYTES / 2 ** 20) {
+    const session = connect(`http://127.0.0.1:${otherPort}`)
+    sessions.push(session)
+    const call = session.request({
+      ':method': 'POST',
+      ':path': grpcPath,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    })
+    call.end(Buffer.concat([Buffer.from([0, 0, 0, 0, body.length]), body]))
+    // It has been answered, and nothing more is read.
+    await once(call, 'readable')
+  }
+  for (const id of ['n1', 'later']) {
+    expect(await status('getPipelines', id)).toMatchObject({
+      code: grpc.status.RESOURCE_EXHAUSTED,
+      details: expect.stringContaining('answers of more than 256 MiB wait'),
+    })
+  }
+  expect(await status('getNode', 'n1')).toBeUndefined()
+  for (const session of sessions) session.destroy()
+  await until(async () => (await status('getPipelines', 'n1')) === undefined)
+  expect(seen.reports).toEqual([])
+  await other.stop()
 })
 
 describe('streams', () => {

@@ -288,7 +288,7 @@ export class GrpcListener {
       if (response instanceof Promise) {
         call.on('cancelled', () => context.abort())
         void this.#answerLater(operation, context, response, callback)
-      } else callback(null, responseBytes(operation, response))
+      } else callback(null, this.#responseBytes(operation, response))
     } catch (error) {
       callback(grpcFailure(this.#dispatcher.failure(error, operation)))
     }
@@ -311,7 +311,7 @@ export class GrpcListener {
     }
     this.#underWay.add(pending)
     try {
-      const bytes = responseBytes(operation, await response)
+      const bytes = this.#responseBytes(operation, await response)
       if (!isCut) callback(null, bytes)
     } catch (error) {
       // Reported, with the operation's name, even when it has been answered.
@@ -320,6 +320,13 @@ export class GrpcListener {
     } finally {
       this.#underWay.delete(pending)
     }
+  }
+
+  /** Throws RESOURCE_EXHAUSTED where answers that nobody reads leave no room for it. */
+  #responseBytes(operation: Operation, response: unknown): Buffer {
+    const bytes = binaryOf(operation.response, response as object) as Buffer
+    this.#connections.answers.admit(operation, bytes.length)
+    return bytes
   }
 
   async #serverStream(operation: Operation, stream: grpc.ServerWritableStream<Buffer, Buffer>): Promise<void> {
@@ -442,10 +449,6 @@ function insideOf(server: grpc.Server): Inside {
     )
   }
   return inside as Inside
-}
-
-function responseBytes(operation: Operation, response: unknown): Buffer {
-  return binaryOf(operation.response, response as object) as Buffer
 }
 
 function header(metadata: grpc.Metadata, name: string): string {

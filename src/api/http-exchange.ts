@@ -15,6 +15,7 @@ import { FixedHeaders } from './encoded-header.ts'
 import { failure, type Report } from './errors.ts'
 import { errorAnswer, type HttpAnswer, upgradeAnswer } from './http-response.ts'
 import { longer, NO_BYTES } from './one-piece.ts'
+import { LONG_ANSWER } from './unread-answers.ts'
 
 /** Answers a request, at once or later; what it throws is answered for it. The request is lent until it returns. */
 export type RequestHandler = (exchange: Exchange, request: HttpRequest) => void | Promise<void>
@@ -47,12 +48,9 @@ function refusal(header: (name: string) => string): HttpAnswer | undefined {
   return upgradeAnswer('open it with version 13 of the WebSocket protocol (RFC 6455)')
 }
 
-/** Length of a body, bytes or characters, beyond which it is kept here until it is read: what a request costs while small ones are answered at once. */
-const LONG_BODY = 16 * 1024
-
-/** Those long answers that their clients have not read yet, each by its exchange. */
-export interface UnreadAnswers {
-  add(exchange: Exchange): void
+/** Those long answers that their clients have not read yet, each by its exchange, and the bytes that are there for it alone. */
+export interface UnreadExchanges {
+  add(exchange: Exchange, bytes: number): void
   delete(exchange: Exchange): void
 }
 
@@ -71,7 +69,7 @@ export class Exchange {
   /** Told once if the client goes away before its answer is complete. */
   caller: { lose(): void } | undefined
   /** Told of a long answer that is not read at once, and of its end, read or not. */
-  unread: UnreadAnswers | undefined
+  unread: UnreadExchanges | undefined
 
   private constructor(response: HttpResponse, verb: string, report: Report) {
     this.#response = response
@@ -151,7 +149,7 @@ export class Exchange {
     this.#response = undefined
     // Not by way of #corked: each closure and call less counts for what every request goes through.
     try {
-      if (body !== undefined && body.length > LONG_BODY && !close && this.#verb !== 'HEAD') {
+      if (body !== undefined && body.length > LONG_ANSWER && !close && this.#verb !== 'HEAD') {
         this.#answerLong(response, status, headers, body)
       } else if (this.#isWithin) this.#writeAnswer(response, status, headers, body, close)
       else response.cork(() => this.#writeAnswer(response, status, headers, body, close))
@@ -197,7 +195,8 @@ export class Exchange {
     if (this.#isWithin) first()
     else this.#corked(response, first)
     if (this.#long === undefined) return
-    this.unread?.add(this)
+    // What came as bytes is the same for all who ask, and stays.
+    this.unread?.add(this, typeof body === 'string' ? bytes.length : 0)
     response.onWritable((offset) => {
       let hasRoom = true
       if (this.#long !== undefined) this.#corked(response, () => (hasRoom = write(offset)))

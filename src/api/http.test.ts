@@ -1,10 +1,10 @@
 /** The HTTP listener over real sockets: REST, event streams, WebSockets, access. */
 import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asks, created, HeldCalls, handlers, pipeline, Seen } from '../../test/contract/handlers.ts'
+import { asks, created, HeldCalls, handlers, node, pipeline, Seen } from '../../test/contract/handlers.ts'
 import { WebSocketClient } from '../../test/contract/websocket-client.ts'
 import { settle, until } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -14,6 +14,7 @@ import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../co
 import { Access } from './access.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { HttpListener } from './http.ts'
+import { MAX_ALL_UNREAD_BYTES } from './unread-answers.ts'
 
 const seen = new Seen()
 const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
@@ -447,6 +448,7 @@ describe('access', () => {
     const long = new Dispatcher({
       handlers: {
         getPipelines: ({ nodeId }) => (nodeId === 'n1' ? { pipelines } : Promise.resolve({ pipelines })),
+        getNode: () => ({ node }),
       },
       report: (error) => seen.reports.push(error),
     })
@@ -494,6 +496,34 @@ describe('access', () => {
       expect(socket.bytesRead).toBeLessThan(20 * 2 ** 20)
       expect(seen.reports).toEqual([])
     })
+
+    test.each(['n1', 'later'])(
+      'that nobody reads leave room for short ones, and no more than so many MiB (%s)',
+      async (id) => {
+        const url = `http://127.0.0.1:${otherPort}`
+        const long = `/v1/nodes/${id}/pipelines`
+        const clients: Socket[] = []
+        const ask = async (request: string): Promise<Socket> => {
+          const socket = connect({ port: otherPort, host: '127.0.0.1' })
+          clients.push(socket)
+          socket.write(request)
+          // It has been answered, and nothing more is read.
+          await once(socket, 'readable')
+          return socket
+        }
+        while (clients.length * 8 <= MAX_ALL_UNREAD_BYTES / 2 ** 20)
+          await ask(`GET ${long} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+        const refused = await fetch(url + long)
+        expect([refused.status, await refused.json()]).toEqual([
+          429,
+          { code: 8, message: expect.stringContaining('answers of more than 256 MiB wait'), details: [] },
+        ])
+        expect((await fetch(`${url}/v1/nodes/n1`)).status).toBe(200)
+        for (const socket of clients) socket.destroy()
+        await until(async () => (await fetch(url + long)).status === 200)
+        expect(seen.reports).toEqual([])
+      },
+    )
 
     test.each(['n1', 'later'])('are read to their end when the listener stops (%s)', async (id) => {
       const stopping = new HttpListener({ dispatcher: long, access, address: '127.0.0.1', port: 0 })

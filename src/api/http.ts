@@ -295,7 +295,7 @@ export class HttpListener {
       if (binding.transport === 'sse') return this.#stream(exchange, operation, request, call)
       const response = this.#dispatcher.unary(operation, request, call)
       if (response instanceof Promise) return this.#answerLater(exchange, operation, call, response)
-      exchange.answer(responseAnswer(operation, response))
+      exchange.answer(this.#responseAnswer(operation, response))
     } catch (error) {
       exchange.fail(this.#dispatcher.failure(error, operation))
     }
@@ -305,7 +305,7 @@ export class HttpListener {
     const pending = pendingCall(exchange, call)
     this.#underWay.add(pending)
     try {
-      const answer = responseAnswer(operation, await response)
+      const answer = this.#responseAnswer(operation, await response)
       if (!exchange.isOver) exchange.answer(answer)
     } catch (error) {
       // Reported, with the operation's name, even when nobody is left to hear it.
@@ -313,6 +313,13 @@ export class HttpListener {
     } finally {
       this.#underWay.delete(pending)
     }
+  }
+
+  /** Throws RESOURCE_EXHAUSTED where answers that nobody reads leave no room for it. */
+  #responseAnswer(operation: Operation, response: unknown): HttpAnswer {
+    const body = utf8Of(response as object, jsonEncoder(operation.response))
+    if (typeof body === 'string') this.#underWay.answers.admit(operation, body.length)
+    return jsonAnswer(body)
   }
 
   async #stream(exchange: Exchange, operation: Operation, request: unknown, call: Call): Promise<void> {
@@ -347,10 +354,6 @@ const pendingCall = (exchange: Exchange, call: Call): PendingCall => ({
     call.abort(error)
   },
 })
-
-function responseAnswer(operation: Operation, response: unknown): HttpAnswer {
-  return jsonAnswer(utf8Of(response as object, jsonEncoder(operation.response)))
-}
 
 const HOST = encoded('host')
 const ORIGIN = encoded('origin')

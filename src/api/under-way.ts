@@ -3,6 +3,7 @@
  * that wait end with it.
  */
 import type { ServiceError } from '../contract/errors.ts'
+import { UnreadAnswers } from './unread-answers.ts'
 
 /** Milliseconds that a listener which stops waits for them. */
 export const STOP_MS = 1000
@@ -17,14 +18,19 @@ export interface PendingCall {
 
 export class UnderWay {
   readonly #calls = new Set<PendingCall>()
-  /** What stands for answers that were given, and not read yet. */
-  readonly #unread = new Set<object>()
+  /** What stands for answers that were given, and not read yet → bytes that are kept for it alone. */
+  readonly #unread = new Map<object, number>()
+  readonly answers = new UnreadAnswers()
   #emptied: (() => void) | undefined
 
   /** Where answers are told that are too long to be read at once. */
   readonly unread = {
-    add: (answer: object): void => void this.#unread.add(answer),
+    add: (answer: object, bytes: number): void => {
+      this.#unread.set(answer, bytes)
+      this.answers.hold(bytes)
+    },
     delete: (answer: object): void => {
+      this.answers.hold(-(this.#unread.get(answer) ?? 0))
       this.#unread.delete(answer)
       this.#tell()
     },
