@@ -1,5 +1,5 @@
 /** `penstock hub`: the key of a hub, and its members as a file. */
-import { writeFile } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { HubFileError } from '../hub/hub-file.ts'
@@ -99,6 +99,20 @@ async function placeOf({ config: file, dataDir, hubKeyFile }: Moving): Promise<H
   }
 }
 
+/** Writes a new file, which is on disk then; where that fails it takes away what there is of it, so that nobody takes the rest for a backup. */
+async function writeNew(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  } finally {
+    await file.close()
+  }
+}
+
 function addMoving(hub: Command): void {
   const withPlace = (usage: string): Command =>
     withOutput(hub.command(usage))
@@ -119,7 +133,7 @@ function addMoving(hub: Command): void {
     .action(async (file: string, options: Moving) => {
       const { exportHub } = await import('../node/move-hub.ts')
       const { text, hubId, members } = await exportHub(await placeOf(options))
-      await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+      await writeNew(file, text).catch((error: unknown) => {
         const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST'
         const why = isThere ? 'it is there already; name another file, or remove this one' : messageOf(error)
         throw new Failure(`cannot write ${file}: ${why}`)

@@ -186,6 +186,20 @@ describe.skipIf(!canMount)('a disk', () => {
     expect(readdirSync(path)).toEqual(before)
   })
 
+  test('has no part of a file that hub export could not write', async () => {
+    const disk = smallDisk('of an export', 64) as string
+    const path = join(directory.path, 'exported')
+    await end(await up(path))
+    fill(disk, 0)
+    const file = join(disk, 'members.jsonl')
+    const { code, stderr } = await penstock(['hub', 'export', file, '--data-dir', path])
+    expect([code, stderr]).toEqual([1, `penstock: cannot write ${file}: ENOSPC: no space left on device, write\n`])
+    expect(readdirSync(disk)).toEqual(['fill'])
+    rmSync(join(disk, 'fill'))
+    expect(await penstock(['hub', 'export', file, '--data-dir', path])).toMatchObject({ code: 0, stderr: '' })
+    expect(readFileSync(file, 'utf8')).toMatch(/\n$/)
+  })
+
   test.each([1024, 1088])('of %i KiB holds a node: what the store takes ahead leaves room for the key', async (kib) => {
     const node = await up(join(smallDisk(`of ${kib}`, kib) as string, 'node'))
     expect(node.ready, node.stderr()).toBeDefined()
