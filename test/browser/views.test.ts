@@ -161,6 +161,45 @@ describeInBrowser('the views', () => {
     await node.call('DELETE', `/pipelines/${long}`)
   })
 
+  test.each(COLOURS)(
+    'what is chosen is seen in %s colours of the system, which take all backgrounds away',
+    async (colorScheme) => {
+      const view = await open(addressOf('/pipelines/ID'), { forcedColors: 'active', colorScheme })
+      const { page } = view
+      /** What is not as the system has what is chosen, of so many elements. */
+      const unlike = async (count: number): Promise<string[]> => {
+        const chosen = page.locator('[aria-pressed="true"], [aria-selected="true"], [aria-current]')
+        expect(await chosen.count()).toBe(count)
+        return chosen.evaluateAll((elements) => {
+          const sample = document.createElement('p')
+          sample.style.cssText = 'forced-color-adjust: none; background: SelectedItem; color: SelectedItemText'
+          document.body.append(sample)
+          const lookOf = (element: Element): string => {
+            const { backgroundColor, color } = getComputedStyle(element)
+            return `${color} on ${backgroundColor}`
+          }
+          const expected = lookOf(sample)
+          sample.remove()
+          return elements
+            .filter((each) => lookOf(each) !== expected)
+            .map((each) => `${each.outerHTML}: ${lookOf(each)}`)
+        })
+      }
+      await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).click()
+      await page.getByRole('button', { name: 'List', exact: true }).click()
+      await page.locator('tr[aria-selected="true"]').waitFor()
+      // The tab, the form of the graph, the row.
+      expect(await unlike(3)).toEqual([])
+      await page.goto(addressOf('/pipelines/ID/edit'))
+      await page.locator('.react-flow__node', { hasText: 'uniform_loss' }).locator('header').click()
+      await page.getByRole('tab', { name: /^Components/ }).click()
+      await page.locator('.list [aria-pressed="true"]').waitFor()
+      // The form of the configuration, the list, the component.
+      expect(await unlike(3)).toEqual([])
+      await close(view)
+    },
+  )
+
   test('sign-in has no serious fault', async () => {
     const locked = await startReal(temporaryDirectory(), { loopback: 'token' })
     const view = await open(`http://${locked.node.http}/`, { failsRequests: true })

@@ -31,6 +31,14 @@ const look = EditorView.theme({
     color: 'var(--accent-text)',
   },
   '.cm-completionDetail': { color: 'var(--quiet)', fontStyle: 'normal' },
+  // Where the system has colours of its own no others are shown.
+  '@media (forced-colors: active)': {
+    '.cm-tooltip-autocomplete > ul > li[aria-selected]': {
+      forcedColorAdjust: 'none',
+      backgroundColor: 'SelectedItem',
+      color: 'SelectedItemText',
+    },
+  },
   'li[aria-selected] .cm-completionDetail': { color: 'inherit' },
   '.cm-completionInfo': { maxWidth: '360px', padding: '8px 12px', fontFamily: 'inherit' },
   '.help': { maxWidth: '420px', padding: '8px 12px', fontFamily: 'system-ui, sans-serif', whiteSpace: 'normal' },
