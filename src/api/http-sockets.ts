@@ -35,6 +35,8 @@ export interface HttpSocketsOptions {
   readonly dispatcher: Dispatcher
   readonly routes: HttpRoutes
   readonly keepAlive: KeepAlive
+  /** Of sockets with many streams: pages show by it that the node is not reached. */
+  readonly manyKeepAlive: KeepAlive
   /** Gets every stream that is open. */
   readonly streams: Set<StreamSink>
   /** Throws UNAVAILABLE when none is to be opened any more. */
@@ -117,7 +119,7 @@ export class HttpSockets {
     const data = socket.getUserData()
     data.socket = new StreamsSocket(socket, {
       dispatcher: this.#options.dispatcher,
-      keepAlive: this.#options.keepAlive,
+      keepAlive: this.#options.manyKeepAlive,
       full: this.#full,
       streams: this.#options.streams,
       find: (path, query) => this.#findStream(path, query),

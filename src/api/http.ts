@@ -49,7 +49,7 @@ export interface HttpListenerOptions {
   /** 0: any free port. */
   readonly port: number
   readonly tls?: HttpTls
-  /** Milliseconds of silence after which an event stream says that it is alive; default 15 s. */
+  /** Milliseconds of silence after which an event stream says that it is alive; default 15 s, of many streams over one WebSocket 5 s. */
   readonly keepAliveMs?: number
   /** Texts that are no operations, by path: read with GET or HEAD by whoever may call the API. */
   readonly pages?: ReadonlyMap<string, Page>
@@ -97,6 +97,7 @@ export class HttpListener {
       dispatcher: options.dispatcher,
       routes: this.#routes,
       keepAlive: this.#keepAlive,
+      manyKeepAlive: new KeepAlive(options.keepAliveMs ?? 5_000),
       streams: this.#streams,
       proof: (request) => this.#proof(request),
       warn: options.warn,

@@ -1,6 +1,7 @@
 /** Many streams over one WebSocket: what is opened, told and closed, what is refused, and who is served no more. */
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { created, handlers, Seen } from '../../test/contract/handlers.ts'
 import { until } from '../../test/harness/waiting.ts'
@@ -346,4 +347,24 @@ test('when the node stops, streams and socket end with UNAVAILABLE', async () =>
   await other.stop()
   expect(await one.next()).toMatchObject({ id: 1, error: { code: 14 } })
   expect(await one.closed).toBe(4014)
+})
+
+test('a socket is silent for 5 s at most', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const access = new Access({ verifyToken: () => undefined })
+  const patient = new HttpListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
+  try {
+    const { port: itsPort } = await patient.start()
+    const socket = new WebSocket(`ws://127.0.0.1:${itsPort}/v1/streams`)
+    const said: string[] = []
+    socket.on('message', (data) => said.push(data.toString()))
+    await once(socket, 'open')
+    vi.advanceTimersByTime(5_000)
+    await until(() => said.length > 0)
+    expect(said).toEqual(['{}'])
+    socket.terminate()
+  } finally {
+    vi.useRealTimers()
+    await patient.stop()
+  }
 })

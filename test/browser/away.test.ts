@@ -64,6 +64,24 @@ describeInBrowser('a view', () => {
     await node.kill()
   })
 
+  test('says within 16 s that nothing is heard of its node any more, and goes on once there is', async () => {
+    const flags = { 'node-name': 'lone', grpc: 'none' }
+    const node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    const view = await open(`http://${node.address}/`, { failsRequests: true })
+    const { page } = view
+    await page.clock.install()
+    await page.reload()
+    await page.getByText('on no hub', { exact: true }).waitFor()
+    // As where a cable is drawn: nothing ends, and nothing comes.
+    node.signal('SIGSTOP')
+    await page.clock.fastForward(16_000)
+    await banner(page).waitFor()
+    node.signal('SIGCONT')
+    await banner(page).waitFor({ state: 'detached' })
+    await close(view)
+    await node.kill()
+  })
+
   test('names the node that answers at its address, also when it has another name, or another one does', async () => {
     const firstFlags = { 'node-name': 'first', grpc: 'none' }
     const first = await NodeProcess.start({ directory: temporaryDirectory(), flags: firstFlags })

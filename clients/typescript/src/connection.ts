@@ -27,7 +27,7 @@ export interface ConnectionOptions {
    * HTTP/2. A stream with a request that a path and a query cannot say comes as events.
    */
   readonly streams?: 'events' | 'socket'
-  /** Milliseconds of silence after which a stream is taken for broken; default 45,000. A node says every 15 s that it is there. */
+  /** Milliseconds of silence after which a stream is taken for broken; default 45,000. A node says every 15 s that it is there, over one WebSocket for all streams every 5 s. */
   readonly silence?: number
   /** Whether streams connect again unless they are told otherwise; default true. */
   readonly reconnect?: boolean

@@ -6,6 +6,8 @@ import { dial, failureOfClose, protocolsOf, Queue, readFrame, type SocketListene
 const PATH = '/v1/streams'
 /** Messages of a stream that wait to be read: a WebSocket cannot be read for one stream and not for the others. */
 const MAX_UNREAD = 4_096
+/** Milliseconds between looks at how long the socket is silent, at most. */
+const LOOK = 1_000
 
 interface Frame {
   readonly id?: number
@@ -119,10 +121,13 @@ class StreamsSocket implements SocketListener {
       socket.close()
       return
     }
-    this.#watch = setInterval(() => {
-      const isSilent = performance.now() - this.#heardAt > this.#silence
-      if (isSilent) this.#fail(this.#brokenOff('nothing was heard for too long'))
-    }, this.#silence / 3)
+    this.#watch = setInterval(
+      () => {
+        const isSilent = performance.now() - this.#heardAt > this.#silence
+        if (isSilent) this.#fail(this.#brokenOff('nothing was heard for too long'))
+      },
+      Math.min(LOOK, this.#silence / 3),
+    )
   }
 
   message(text: string): void {

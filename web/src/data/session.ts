@@ -5,10 +5,14 @@ import { Kept } from './kept.ts'
 
 const token = new Kept('penstock.token', () => sessionStorage)
 
+/** Milliseconds of silence after which the node is taken for away: it says every 5 s that it is there, and a slow link may hold that up. */
+const SILENCE = 15_000
+
 /** The node; its token is that of the tab. */
 export const node: Connection = connect({
   url: location.origin,
   streams: 'socket',
+  silence: SILENCE,
   fetch: timedFetch,
   token: () => token.get(),
 })
