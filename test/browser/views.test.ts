@@ -112,6 +112,34 @@ describeInBrowser('the views', () => {
     await page.context().close()
   })
 
+  test('rows are looked for by one observer, and followed while they are seen', async () => {
+    const view = await open(addressOf(''), { viewport: { width: 1280, height: 900 } })
+    const { page } = view
+    await page.addInitScript(() => {
+      const Platform = IntersectionObserver
+      Object.assign(globalThis, { observers: 0 })
+      globalThis.IntersectionObserver = class extends Platform {
+        constructor(...given: ConstructorParameters<typeof Platform>) {
+          super(...given)
+          ;(globalThis as unknown as { observers: number }).observers++
+        }
+      }
+    })
+    await page.reload()
+    const figures = page.locator('.pipelines li', { hasText: 'uplink' }).locator('.traffic')
+    await figures.waitFor()
+    expect(await page.evaluate(() => (globalThis as unknown as { observers: number }).observers)).toBe(1)
+    // Farther below the window than what comes soon.
+    await page.evaluate(() => {
+      ;(document.querySelector('main') as HTMLElement).style.paddingTop = '3000px'
+      scrollTo(0, 0)
+    })
+    await figures.waitFor({ state: 'detached' })
+    await page.evaluate(() => scrollTo(0, 3_000))
+    await figures.waitFor()
+    await close(view)
+  })
+
   test('why a pipeline failed stands beside its buttons, not below them', async () => {
     const view = await open(`http://${node.node.http}/`)
     const { page } = view
