@@ -28,12 +28,12 @@ const item = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((intValue) => ({ intValue })),
   fc.double().map((doubleValue) => ({ doubleValue })),
   fc.boolean().map((boolValue) => ({ boolValue })),
-  fc.uint8Array({ maxLength: 64 }).map((bytesValue) => ({ bytesValue })),
+  fc.uint8Array({ maxLength: 64, size: 'max' }).map((bytesValue) => ({ bytesValue })),
 )
 const details = fc.record({
-  name: fc.string({ unit: 'grapheme', maxLength: 50 }),
+  name: fc.string({ unit: 'grapheme', maxLength: 50, size: 'max' }),
   metadata: fc.dictionary(
-    fc.string({ maxLength: 20 }).filter((key) => key !== '__proto__'),
+    fc.string({ maxLength: 20, size: 'max' }).filter((key) => key !== '__proto__'),
     item,
     { maxKeys: 5 },
   ),

@@ -327,7 +327,7 @@ describe('random edits', () => {
       fc.record({ do: fc.constant('remove' as const), from: fc.nat() }),
       fc.record({ do: fc.constant('copy' as const), from: fc.nat() }),
     ),
-    { maxLength: 40 },
+    { maxLength: 40, size: 'max' },
   )
 
   test('no name is ever written or read twice, and the rest of the configuration is never touched', () => {

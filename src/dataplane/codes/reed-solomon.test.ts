@@ -60,7 +60,7 @@ describe('matrices', () => {
         fc.record({
           k: fc.constant(k),
           r: fc.constant(r),
-          missing: fc.uniqueArray(fc.nat(k - 1), { minLength: 1, maxLength: Math.min(k, r) }),
+          missing: fc.uniqueArray(fc.nat(k - 1), { minLength: 1, maxLength: Math.min(k, r), size: 'max' }),
           order: fc.shuffledSubarray(
             Array.from({ length: r }, (_, j) => j),
             { minLength: Math.min(k, r) },

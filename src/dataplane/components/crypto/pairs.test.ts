@@ -149,13 +149,16 @@ describe('any bytes', () => {
       return bytes
     })
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.uint8Array({ maxLength: 1500 }), mutated), { maxLength: 300 }), (list) => {
-        bench.send('in', list)
-        bench.check()
-        expect(bytesOut(bench).filter((bytes) => !isAllowed(bytes, list))).toEqual([])
-        bench.advance(1e6)
-      }),
-      { seed: 8, numRuns: 100 },
+      fc.property(
+        fc.array(fc.oneof(fc.uint8Array({ maxLength: 1500, size: 'max' }), mutated), { maxLength: 300, size: 'max' }),
+        (list) => {
+          bench.send('in', list)
+          bench.check()
+          expect(bytesOut(bench).filter((bytes) => !isAllowed(bytes, list))).toEqual([])
+          bench.advance(1e6)
+        },
+      ),
+      { seed: 8, numRuns: 30 },
     )
     expect(bench.packets.held).toBe(0)
     bench.stop()

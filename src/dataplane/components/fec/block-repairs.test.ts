@@ -256,7 +256,7 @@ describe.each(BLOCK_CODES)('%s', (_key, code) => {
     const repairs = wire.filter(isRepair)
     fc.assert(
       fc.property(
-        fc.array(spoilt, { minLength: 1, maxLength: 60 }),
+        fc.array(spoilt, { minLength: 1, maxLength: 60, size: 'max' }),
         fc.integer({ min: 1, max: 50 }),
         fc.nat(),
         (list, chunk, seed) => {

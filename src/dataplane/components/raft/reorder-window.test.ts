@@ -20,7 +20,7 @@ describe.each(STARTS)('begun at %i', (start) => {
   })
 
   test('any order in is the same order out, and the first to come and the first in order are told', () => {
-    const pieces = fc.uniqueArray(fc.integer({ min: 0, max: 200 }), { minLength: 1, maxLength: 80 })
+    const pieces = fc.uniqueArray(fc.integer({ min: 0, max: 200 }), { minLength: 1, maxLength: 80, size: 'max' })
     fc.assert(
       fc.property(pieces, (came) => {
         const window = new ReorderWindow()
@@ -45,7 +45,7 @@ describe.each(STARTS)('begun at %i', (start) => {
         }
         expect(left).toEqual([...came].sort((a, b) => a - b))
       }),
-      { seed: 7, numRuns: 200 },
+      { seed: 7, numRuns: 40 },
     )
   })
 
