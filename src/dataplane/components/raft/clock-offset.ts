@@ -54,8 +54,6 @@ export class ClockOffset {
 
   reset(): void {
     this.known = false
-    this.falls = 0
-    this.rises = 0
   }
 
   /** Whether all that came lately, and this, says that the clocks are further apart than they were. */
