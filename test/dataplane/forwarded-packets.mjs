@@ -1,6 +1,6 @@
 /**
  * Packets that the kernel forwards from a TUN device with offload to one without (a network namespace of this process's own, `unshare -n`); says as JSON
- * which of them have come, and with which identifications. Uses the built code.
+ * which of them have come, with which identifications, and whether their checksums are right. Uses the built code.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -33,6 +33,8 @@ function sum(words) {
   return ~total & 0xffff
 }
 const words = (bytes) => Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readUInt16BE(2 * i))
+const isRight = (bytes) =>
+  sum(words(bytes.subarray(0, 20))) === 0 && sum([...words(bytes.subarray(12)), 17, 1008]) === 0
 
 /** A UDP packet of 1,000 bytes of payload whose first says which it is. */
 function packet(index, id) {
@@ -68,7 +70,7 @@ while (came.length < SENT.length && native.pollerWait(poller, 20 * SECOND, ready
   for (const handle of taken.subarray(0, count)) {
     const at = packets.offset[handle]
     const bytes = Buffer.from(packets.data.buffer, packets.data.byteOffset + at, packets.length[handle])
-    if (bytes[0] === 0x45 && bytes[9] === 17) came.push([bytes[28], bytes.readUInt16BE(4)])
+    if (bytes[0] === 0x45 && bytes[9] === 17) came.push([bytes[28], bytes.readUInt16BE(4), isRight(bytes)])
     packets.release(handle)
   }
 }

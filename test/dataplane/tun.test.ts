@@ -60,12 +60,12 @@ console.log(JSON.stringify({ found, error }))`
     expect(JSON.parse(said)).toEqual({ found: true, error: constants.errno.EMFILE })
   })
 
-  it('with offload gives what may be fragmented on its way in packets that keep their identification', () => {
+  it('with offload gives what may be fragmented on its way in packets that keep their identification and have their checksums', () => {
     const forwarded = fileURLToPath(new URL('./forwarded-packets.mjs', import.meta.url))
     const ids = [65534, 65535, 0, 1, 5, 5, 6, 100]
     const [program, ...args] = [...NAMESPACE, process.execPath, forwarded, JSON.stringify(ids)]
     const came = JSON.parse(execFileSync(program, args, { timeout: 60_000, encoding: 'utf8' }))
-    expect(came).toEqual(ids.map((id, index) => [index, id]))
+    expect(came).toEqual(ids.map((id, index) => [index, id, true]))
   })
 
   it('whose name is taken is refused with the cause', () => {
