@@ -32,6 +32,15 @@ describe('what has come on a carrier', () => {
     expect(arrivals.unreported).toBe(0)
   })
 
+  test('is so old as the highest is', () => {
+    const arrivals = new Arrivals()
+    arrivals.take(5, 500_000)
+    expect(told(arrivals, 2_500_000)).toMatchObject({ highest: 5, age: 2000 })
+    arrivals.take(6, 1_000_000)
+    arrivals.take(4, 2_000_000)
+    expect(told(arrivals, 2_500_000)).toMatchObject({ highest: 6, age: 1500 })
+  })
+
   test('is told four times, so that a report that is lost costs nothing', () => {
     const arrivals = new Arrivals()
     for (const number of [1, 2, 4]) arrivals.take(number, 0)
@@ -55,6 +64,13 @@ describe('what has come on a carrier', () => {
     expect(before).toEqual(Array.from({ length: 64 }, (_, i) => 198 - i))
   })
 
+  test('is told of 2047 before the highest, where there is room', () => {
+    const arrivals = new Arrivals()
+    for (let number = 0; number < 5000; number++) if (number % 3 !== 0) arrivals.take(number, 0)
+    const before = Array.from({ length: 2047 }, (_, i) => 4998 - i).filter((number) => number % 3 !== 0)
+    expect(told(arrivals)).toMatchObject({ highest: 4999, before })
+  })
+
   test('is counted from anew after eight strangers in turn, and one stranger changes nothing', () => {
     const arrivals = new Arrivals()
     arrivals.take(1, 0)
@@ -66,6 +82,9 @@ describe('what has come on a carrier', () => {
     for (let i = 0; i < 8; i++) expect(arrivals.take(1_000_000 + i, 0)).toBe(true)
     expect(arrivals.unreported).toBe(1)
     expect(arrivals.take(1_000_007, 0)).toBe(false)
-    expect(told(arrivals).highest).toBe(1_000_007)
+    for (let i = 0; i < 7; i++) arrivals.take(2_000_000 + i, 0)
+    arrivals.take(1_000_008, 0)
+    arrivals.take(2_000_007, 0)
+    expect(told(arrivals).highest).toBe(1_000_008)
   })
 })

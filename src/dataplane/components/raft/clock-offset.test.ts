@@ -20,17 +20,30 @@ test('is the least that was seen, for a minute', () => {
   expect(offset.least - APART).toBe(50_000)
 })
 
+test('a lesser one counts for a minute from when it was seen', () => {
+  const offset = new ClockOffset()
+  take(offset, 40_000, 1 * S)
+  take(offset, 15_000, 25 * S)
+  for (let at = 26; at <= 80; at++) take(offset, 50_000, at * S)
+  expect(offset.least - APART).toBe(15_000)
+  for (let at = 81; at <= 100; at++) take(offset, 50_000, at * S)
+  expect(offset.least - APART).toBe(50_000)
+})
+
 test('is not what was seen before a pause of more than a minute', () => {
   const offset = new ClockOffset()
   for (let at = 1; at <= 60; at++) take(offset, 15_000, at * S)
   take(offset, 900_000, 131 * S)
   expect(offset.least - APART).toBe(900_000)
+  take(offset, 800_000, 132 * S)
+  expect(offset.least - APART).toBe(800_000)
 })
 
 test('the first packet after a pause of more than a minute may have been long under way, or tell a wrong time', () => {
   const offset = new ClockOffset()
   for (let at = 1; at <= 60; at++) take(offset, 15_000, at * S)
   expect(take(offset, 2_000_000, 140 * S, 4 * S)).toBe(true)
+  expect(take(offset, 1_900_000, 140 * S, 4 * S)).toBe(true)
   expect(take(offset, 15_000, 141 * S)).toBe(true)
   expect(take(offset, -30_000_000, 230 * S)).toBe(false)
   expect(take(offset, 15_000, 231 * S)).toBe(true)

@@ -22,6 +22,18 @@ test('says nothing before a while is over, then what came in the last one', () =
   expect(rate.since).toBe(400 * MS - rate.sending)
 })
 
+test('tells the shortest round trip of the while', () => {
+  const rate = new DeliveryRate()
+  for (const trip of [20, 40, 60]) {
+    rate.meet((trip + 5) * MS)
+    rate.meet(trip * MS)
+    steady(rate, trip, trip + 9)
+  }
+  expect(rate.shortest).toBe(60 * MS)
+  steady(rate, 70, 90)
+  expect(rate.shortest).toBe(0)
+})
+
 test('shows that what was sent takes longer to come', () => {
   const rate = new DeliveryRate()
   steady(rate, 0, 20)

@@ -28,6 +28,15 @@ describe('a packet counts as lost', () => {
     expect([inFlight.packets, inFlight.bytes, inFlight.delivered]).toEqual([2, 200, 300])
   })
 
+  test('when it was sent before the third from the last that are reported, however many are reported before that', () => {
+    const { inFlight, fates } = sent(7)
+    for (const number of [1, 3, 4, 6]) inFlight.report(number, 50 * MS)
+    expect(inFlight.highestReported).toBe(6)
+    expect(inFlight.loseOvertaken()).toBe(2)
+    expect(fates.slice(4)).toEqual(['1/1000 lost', '1/1002 lost'])
+    expect(inFlight.sentAtOf(5)).toBe(5 * MS)
+  })
+
   test('when it was sent too long ago, and no later one does', () => {
     const { inFlight, fates } = sent(4)
     expect(inFlight.loseSentUntil(1 * MS)).toBe(2)
@@ -72,6 +81,14 @@ describe('a report', () => {
     inFlight.add(1, 1001, 100, 40 * MS)
     inFlight.report(1, 70 * MS)
     expect(inFlight.newest).toMatchObject({ sentAt: 40 * MS, delivered: 100, deliveredAt: 40 * MS, idle: false })
+  })
+
+  test('tells of one sent while others were in flight when the last of them had been delivered, and was sent', () => {
+    const { inFlight } = sent(3)
+    inFlight.report(1, 30 * MS)
+    inFlight.add(1, 1003, 100, 40 * MS)
+    inFlight.report(3, 70 * MS)
+    expect(inFlight.newest).toMatchObject({ firstSentAt: 1 * MS, delivered: 100, deliveredAt: 30 * MS })
   })
 })
 

@@ -39,6 +39,8 @@ describe.each(STARTS)('begun at %i', (start) => {
           if (window.stateOf(window.next) === HERE) {
             const { next } = window
             expect(window.arrivalOf(next)).toBe(came.indexOf((next - start) | 0))
+            expect(window.deadlineOf(next)).toBe(1000 + ((next - start) | 0))
+            expect(window.earliest).toBe(nth(came.find((n) => !left.includes(n))!))
             left.push(window.take())
             expect(window.stateOf(next)).toBe(DELIVERED)
           } else window.step()
@@ -64,6 +66,8 @@ describe.each(STARTS)('begun at %i', (start) => {
     window.step()
     window.step()
     expect(window.reach(start)).toBe(-1)
+    // The one that has its place then.
+    expect(window.stateOf(nth(2 * MAX_AHEAD))).toBe(MISSING)
   })
 
   test('a piece that is given up before others, or beyond them, keeps none from leaving', () => {

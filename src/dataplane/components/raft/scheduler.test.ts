@@ -35,6 +35,12 @@ describe('a packet goes', () => {
     ])
   })
 
+  test('in the same proportion beside those that cannot take it', () => {
+    const without = [carrier({ priority: 9, room: 0 }), carrier({ room: -1 }), carrier({ priority: -1 })]
+    const carriers = [...without, carrier({ room: 20_000 }), carrier({ room: 10_000 })]
+    expect(shares(carriers, 300)).toEqual([0, 0, 0, 200, 100])
+  })
+
   test('on those without limit alike, and on none with one beside them', () => {
     const unlimited = { room: Number.POSITIVE_INFINITY }
     expect(shares([carrier(unlimited), carrier({}), carrier(unlimited)], 100)).toEqual([50, 0, 50])

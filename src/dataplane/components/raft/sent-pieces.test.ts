@@ -26,7 +26,8 @@ test('keeps what is not reported, from the oldest of these on', () => {
   pieces.drop(1)
   expect([ended.value, packets.held]).toEqual([3, 2])
   pieces.clear()
-  expect(packets.held).toBe(0)
+  expect([packets.held, pieces.held]).toEqual([0, 0])
+  expect(new Set(Array.from({ length: 16 }, () => packets.allocate())).size).toBe(16)
 })
 
 test('drops what is too old', () => {
@@ -40,6 +41,16 @@ test('a piece that could not be copied is not kept', () => {
   const { pieces } = sent(0)
   expect(pieces.add(-1, 0)).toBe(0)
   expect([pieces.base, pieces.next, pieces.held]).toEqual([1, 1, 0])
+})
+
+test('counts the copies of a piece that may still come', () => {
+  const { pieces } = sent(2)
+  for (const sequence of [1, 1, 0, 2]) pieces.send(sequence)
+  expect([0, 1, 2].map((sequence) => pieces.flyingOf(sequence))).toEqual([1, 2, 0])
+  for (let n = 0; n < 3; n++) pieces.lose(0)
+  pieces.lose(1)
+  expect([0, 1].map((sequence) => pieces.flyingOf(sequence))).toEqual([0, 1])
+  pieces.clear()
 })
 
 test('counts how often a piece was lost, anew for the next one in its place', () => {
