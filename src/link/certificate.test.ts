@@ -75,6 +75,8 @@ test('an address of the machine that is gone is no reason to renew, a new one is
   expect(
     autoCertificate({ directory, hostnames: ['a.example', '192.0.2.8'], isAnyAddress: true }).renewed,
   ).toBeDefined()
+  // One that was named and is not any more is not the machine's.
+  expect(autoCertificate({ directory, hostnames: ['a.example'] }).renewed).toMatch(/more than .* in use/)
 })
 
 test('is replaced within a month of its end', () => {
