@@ -106,7 +106,6 @@ void SlidingWindow::addPayload(Row& row, const uint8_t* payload, int32_t bytes, 
 void SlidingWindow::addScaled(Row& row, const Row& other, uint8_t factor) {
   addPayload(row, other.payload.get(), other.bytes, factor);
   const auto columns = static_cast<int32_t>(columns_.size());
-  if (columns == 0) return;
   scratchCoefficients_.resize(columns_.size());
   addTerm(row.coefficients.data(), columns, 1);
   addTerm(other.coefficients.data(), columns, factor);
