@@ -4,6 +4,7 @@ import type { SchemaNode } from '../dataplane/engine/schema.ts'
 import { isObject, memberNamed } from '../text/json-object.ts'
 import { camelCase, suggestion } from '../text/names.ts'
 import { pointerOf, tokensOf } from '../text/pointer.ts'
+import { componentOf, stepsOf } from './component-field.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { readValues } from './sweep-values.ts'
 import { named } from './terminal.ts'
@@ -43,7 +44,7 @@ const choice = (name: string, known: readonly string[]): string =>
 function follow(schema: SchemaNode, field: string, component: string): { tokens: string[]; node: SchemaNode } {
   const tokens: string[] = []
   let node = schema
-  for (const token of field.split(/\.|\[|\]\.?/).filter((each) => each !== '')) {
+  for (const token of stepsOf(field)) {
     const refuse = (why: string) => new Failure(`--set: ${component} ${why}`)
     const at = tokens.length > 0 ? ` in "${tokens.join('.')}"` : ''
     if (node.properties) {
@@ -64,9 +65,7 @@ function follow(schema: SchemaNode, field: string, component: string): { tokens:
 function placeOf(target: string, config: Container): Place | undefined {
   const engine = ['engine_config', 'engineConfig'].find((name) => Object.hasOwn(config, name)) as string
   const { pipeline } = config[engine] as { pipeline: Record<string, Container> }
-  const [component] = Object.keys(pipeline)
-    .filter((name) => target === name || target.startsWith(`${name}.`))
-    .sort((a, b) => b.length - a.length)
+  const component = componentOf(target, pipeline)
   if (component === undefined) return undefined
   const [member = ''] = Object.keys(pipeline[component] ?? {}).filter((name) => pipeline[component]?.[name] !== null)
   const key = [...components.keys()].find((each) => isNamed(each, member)) ?? member

@@ -3,6 +3,7 @@ import { isObject, memberNamed } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
 import { pointerOf, tokensOf } from '../text/pointer.ts'
+import { componentOf, stepsOf } from './component-field.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { problemLines } from './options.ts'
 import { named } from './terminal.ts'
@@ -44,16 +45,13 @@ function write(config: unknown, pointer: string, text: string, subject: string):
   container[name] = typeof container[name] === 'string' ? text : typedValue(text, subject)
 }
 
-/** The JSON pointer of a field as `delay.jitter` or `delay.phases.0.jitter` names it; undefined when it begins with no component and a dot. */
+/** The JSON pointer of the field of a component that `target` names; undefined when it names none, or a component only. */
 function pointerOfField(target: string, pipeline: Container): string | undefined {
-  const [component] = Object.keys(pipeline)
-    .filter((name) => target.startsWith(`${name}.`))
-    .sort((a, b) => b.length - a.length)
-  if (component === undefined) return undefined
+  const component = componentOf(target, pipeline)
+  if (component === undefined || component === target) return undefined
   const keyed = pipeline[component]
   const [key = ''] = isObject(keyed) ? Object.keys(keyed).filter((name) => keyed[name] !== null) : []
-  const field = target.slice(component.length + 1).split(/\.|\[|\]\.?/)
-  return pointerOf(['engine_config', 'pipeline', component, key, ...field.filter((token) => token !== '')])
+  return pointerOf(['engine_config', 'pipeline', component, key, ...stepsOf(target.slice(component.length + 1))])
 }
 
 /** What `target`, which is neither a variable nor a field, may have meant. */
