@@ -38,14 +38,16 @@ struct Aead : Descriptor {
   }
 
   /** `length` bytes at `text` behind their header and before their tag; in clear they are associated data, as the header is. */
-  AeadMessage message(const uint8_t* nonce, const uint8_t* header, uint8_t* text, int length, const uint8_t* from = nullptr) const {
+  template <bool Clear>
+  static AeadMessage message(const uint8_t* nonce, const uint8_t* header, uint8_t* text, int length, const uint8_t* from = nullptr) {
     const auto bytes = static_cast<size_t>(length);
-    if (clear) return {nonce, text - kSaltedHeader, kSaltedHeader + bytes, text + length, 0, text + length};
+    if (Clear) return {nonce, text - kSaltedHeader, kSaltedHeader + bytes, text + length, 0, text + length};
     return {nonce, header, kSaltedHeader, text, bytes, text + length, from};
   }
 
   /** Opens `packet`, which has header and tag, and takes note of its counter. */
-  Outcome open(const Memory& memory, const Packet& packet) {
+  template <bool Clear>
+  Outcome open(AeadKey& with, const Memory& memory, Packet packet) {
     // The cipher reads the header where it lies: a copy made just before would not be in the cache yet.
     const uint8_t* header = packet.data;
     const uint64_t counter = bigAt(header + kSalt);
@@ -53,10 +55,25 @@ struct Aead : Descriptor {
     const Nonce nonce(__builtin_bswap64(counter));
     uint8_t* text = packet.data + kSaltedHeader;
     const int length = packet.length - kSaltedHeader - kTag;
-    if (!key->open(message(nonce.bytes, header, text, length))) return Outcome::forged;
+    if (!with.open(message<Clear>(nonce.bytes, header, text, length))) return Outcome::forged;
     memory.offset[packet.handle] = static_cast<int32_t>(text - memory.data);
     memory.length[packet.handle] = length;
     return window.accept(counter) ? Outcome::opened : Outcome::replayed;
+  }
+
+  /** Opens `count` packets one by one; whether all were. */
+  template <bool Clear>
+  bool openAll(const Memory& shared, const Packet* packets, size_t count, uint8_t* outcome) {
+    // Nobody else sees this one: what is in it is not loaded again after each packet.
+    const Memory memory = shared;
+    AeadKey& with = *key;
+    uint8_t worst = 0;
+    for (size_t i = 0; i < count; i++) {
+      const Outcome became = packets[i].length < kLeast ? Outcome::malformed : open<Clear>(with, memory, packets[i]);
+      outcome[i] = static_cast<uint8_t>(became);
+      worst |= outcome[i];
+    }
+    return worst == static_cast<uint8_t>(Outcome::opened);
   }
 
   const bool clear;
@@ -179,7 +196,10 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
     const Nonce nonce(salted[1]);
     // The counter is spent whether or not the backend succeeds: a nonce is never used twice.
     next++;
-    if (!aead->key->seal(aead->message(nonce.bytes, header, header + kSaltedHeader, packet.length, packet.data))) {
+    uint8_t* text = header + kSaltedHeader;
+    const AeadMessage message = aead->clear ? Aead::message<true>(nonce.bytes, header, text, packet.length)
+                                            : Aead::message<false>(nonce.bytes, header, text, packet.length, packet.data);
+    if (!aead->key->seal(message)) {
       given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
@@ -242,13 +262,9 @@ napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
     }
     goesOn = own == wanted;
   }
-  bool allOpened = true;
-  for (size_t i = from; i < stop; i++) {
-    const Packet& packet = packets[i - from];
-    const Outcome became = packet.length < kLeast ? Outcome::malformed : aead->open(*memory, packet);
-    outcome.data[i] = static_cast<uint8_t>(became);
-    allOpened &= became == Outcome::opened;
-  }
+  uint8_t* became = outcome.data + from;
+  const bool allOpened = aead->clear ? aead->openAll<true>(*memory, packets.data(), stop - from, became)
+                                     : aead->openAll<false>(*memory, packets.data(), stop - from, became);
   const auto at = static_cast<int32_t>(stop);
   return toInteger(env, allOpened ? at : ~at);
 }
