@@ -9,7 +9,7 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 const folder = join(root, 'build-sanitize')
 
 const SANITIZE = ['-fsanitize=address,undefined', '-fsanitize=float-cast-overflow', '-fno-sanitize-recover=all']
-const FLAGS = ['-O1', '-g1', '-fno-omit-frame-pointer', ...SANITIZE]
+const FLAGS = ['-O0', '-g1', '-fno-omit-frame-pointer', ...SANITIZE]
 
 /** The compiler's own copy of a shared library; undefined when it has none. */
 function library(name) {
