@@ -1,6 +1,6 @@
 /** `penstock completion`: scripts that complete commands, options, choices, component keys, and names that the node knows, in bash and zsh. */
 import { Argument, type Command, type Option } from 'commander'
-import { components } from '../dataplane/components/registry.ts'
+import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { profileNames } from '../node/impairment-profiles.ts'
 import { ASKING } from './complete.ts'
 import { print } from './terminal.ts'
@@ -35,7 +35,7 @@ function wordsOf({ path, command }: Within): Words {
     .filter((name) => name !== 'help')
   const options = optionsOf(command).flatMap(({ long }) => long ?? [])
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
-  const keys = path === 'components' ? [...components.keys()] : []
+  const keys = path === 'components' ? [...COMPONENT_KEYS].sort() : []
   return { path, words: [...subcommands, ...choices, ...keys, ...options, '--help'] }
 }
 

@@ -4,7 +4,6 @@ import { join as joinPath } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, PenstockError, type TelemetrySample } from '@penstock/client'
 import type { Command } from 'commander'
-import { writeHubKey } from '../link/hub-key.ts'
 import { newIdentity } from '../link/identity.ts'
 import { clientOf } from './client.ts'
 import { Changes, demonstrate, join, metric, receiver, sender, step, until } from './demo-nodes.ts'
@@ -201,6 +200,7 @@ async function demo(): Promise<void> {
     const directory = await temporaryDirectory('penstock-hub-')
     atEnd(() => rm(directory, { recursive: true, force: true }))
     const keyFile = joinPath(directory, 'hub.key')
+    const { writeHubKey } = await import('../link/hub-key.ts')
     writeHubKey(keyFile, newIdentity())
     const nats = await NatsCluster.start()
     atEnd(() => nats.stop())

@@ -2,11 +2,8 @@
 import { open, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { HubFileError } from '../hub/hub-file.ts'
-import { readHubKey, writeHubKey } from '../link/hub-key.ts'
 import { newIdentity } from '../link/identity.ts'
 import { isInCluster } from '../node/cluster-settings.ts'
-import { adoptHubKey } from '../node/hub-key.ts'
 import type { HubDirectory } from '../node/move-hub.ts'
 import { defaultDataDirectory } from '../node/settings.ts'
 import { messageOf } from '../text/error-message.ts'
@@ -38,7 +35,8 @@ export function addHub(program: Command): void {
     .summary('make a hub key')
     .description('Makes a hub key in a new file that only its owner can read.')
     .argument('<file>', 'a file that is not there yet', fileName)
-    .action((file: string, { output }: { output: Format }) => {
+    .action(async (file: string, { output }: { output: Format }) => {
+      const { writeHubKey } = await import('../link/hub-key.ts')
       const made = newIdentity()
       writeHubKey(resolve(file), made)
       show({ file, hubId: made.nodeId }, output)
@@ -48,7 +46,8 @@ export function addHub(program: Command): void {
     .summary('show the id of a hub key')
     .description('Shows the id of the hub, as its nodes see it, that has the key in a file.')
     .argument('<file>', 'the file with the key', fileName)
-    .action((file: string, { output }: { output: Format }) => {
+    .action(async (file: string, { output }: { output: Format }) => {
+      const { readHubKey } = await import('../link/hub-key.ts')
       show({ file, hubId: readHubKey(resolve(file)).nodeId }, output)
     })
 
@@ -62,6 +61,7 @@ export function addHub(program: Command): void {
     .option('--data-dir <dir>', 'where the node keeps its state', defaultDataDirectory())
     .action(async (file: string, { output, dataDir }: { output: Format; dataDir?: string }) => {
       if (dataDir === undefined) throw new UsageFailure('this user has no home directory: give --data-dir')
+      const { adoptHubKey } = await import('../node/hub-key.ts')
       const adopted = await adoptHubKey(resolve(dataDir), resolve(file))
       if (output === 'json') {
         printJson({ file, ...adopted })
@@ -153,6 +153,7 @@ function addMoving(hub: Command): void {
     .action(async (file: string, options: Moving) => {
       const text = await readInput(file, MAX_HUB_FILE_BYTES)
       const { importHub } = await import('../node/move-hub.ts')
+      const { HubFileError } = await import('../hub/hub-file.ts')
       const { hubId, members, pipelines } = await importHub(text, await placeOf(options), options).catch(
         (error: unknown) => {
           if (!(error instanceof HubFileError)) throw error

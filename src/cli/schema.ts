@@ -1,6 +1,5 @@
 /** `penstock schema`: the JSON Schema of pipeline configurations, for editors. */
 import type { Command } from 'commander'
-import { pipelineConfigSchema } from '../node/config-schema.ts'
 import { withOutput } from './options.ts'
 import { printJson } from './terminal.ts'
 
@@ -11,5 +10,8 @@ export function addSchema(program: Command): void {
       'Prints the JSON Schema (2020-12) of pipeline configurations. An editor that reads "$schema": "./pipeline-config.schema.json" in a ' +
         'configuration completes its fields from the file that this was written to. A node serves the same at /v1/schema/pipeline-config.json.',
     )
-    .action(() => printJson(pipelineConfigSchema()))
+    .action(async () => {
+      const { pipelineConfigSchema } = await import('../node/config-schema.ts')
+      printJson(pipelineConfigSchema())
+    })
 }

@@ -1,7 +1,7 @@
 /** `penstock top`: what every run of a node does, live. */
 import { type Command, Option } from 'commander'
 import { showFullScreen } from './full-screen.ts'
-import { NodeRuns } from './node-runs.ts'
+import type { NodeRuns } from './node-runs.ts'
 import { type Format, interruption, pause, waitingTime, withOutput } from './options.ts'
 import { type TargetOptions, targetOf, withTarget } from './target.ts'
 import { named, paint, print, printDataLine } from './terminal.ts'
@@ -23,6 +23,7 @@ async function top(options: Options): Promise<void> {
   const { client, node } = await targetOf(options)
   const { name } = (await client.getNode({ nodeId: node })).node!
   const stop = interruption()
+  const { NodeRuns } = await import('./node-runs.ts')
   const runs = await NodeRuns.open(client, node, stop)
   const order: Order = { key: options.sort, isReversed: options.reverse === true }
   const isLive = process.stdout.isTTY === true && process.env.TERM !== 'dumb' && !options.once

@@ -1,7 +1,6 @@
 /** `penstock validate`: every problem of a pipeline configuration, a RelayConfiguration or a LogConfig, and what is doubtful in it, with its place in the file and its JSON pointer. */
 import type { Command } from 'commander'
-import { components } from '../dataplane/components/registry.ts'
-import { checkConfigFile } from '../dataplane/engine/check-file.ts'
+import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { connect } from '../dataplane/engine/ports.ts'
 import { readInput } from './input.ts'
@@ -19,11 +18,17 @@ export function addValidate(program: Command): void {
     .argument('<config.json>', 'the configuration, - for standard input')
     .action(async (file: string, { output }: { output: Format }) => {
       const text = await readInput(file)
+      const { components } = await import('../dataplane/components/registry.ts')
+      const { checkConfigFile } = await import('../dataplane/engine/check-file.ts')
       const checked = checkConfigFile(text, components)
       const { problems } = checked
       if (checked.kind === 'PipelineConfig') {
         const { config, warnings } = checked
-        printVerdict({ problems, warnings }, { file, text }, { output, found: config === null ? '' : foundIn(config) })
+        printVerdict(
+          { problems, warnings },
+          { file, text },
+          { output, found: config === null ? '' : foundIn(config, components) },
+        )
         return
       }
       const counts = Object.entries(checked.counts).map(([noun, count]) => counted(count, noun))
@@ -32,8 +37,8 @@ export function addValidate(program: Command): void {
     })
 }
 
-function foundIn({ components: parts }: PipelineConfig): string {
-  const { connections } = connect(parts, components)
+function foundIn({ components: parts }: PipelineConfig, registry: Registry): string {
+  const { connections } = connect(parts, registry)
   return `, ${counted(Object.keys(parts).length, 'component')}, ${counted(connections.length, 'connection')}`
 }
 
