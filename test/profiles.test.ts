@@ -1,11 +1,11 @@
 /** Every impairment profile of examples/profiles is a link of the rate, delay and loss that its text tells. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { DIRECTIONS, linkText, type Overrides, pipelineOf, profileOf, type Step } from '../src/cli/impairment.ts'
+import { linkText, type Overrides, pipelineOf, profileOf, type Step } from '../src/cli/impairment.ts'
 import { components } from '../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
 import { simulate } from '../src/dataplane/engine/simulate.ts'
-import { profileNames } from '../src/node/impairment-profiles.ts'
+import { DIRECTIONS, profileNames } from '../src/node/impairment-profiles.ts'
 import { conservation } from './harness/component.ts'
 
 const readme = readFileSync(new URL('../examples/profiles/README.md', import.meta.url), 'utf8')

@@ -1,6 +1,7 @@
 /** Which code to take: the trials in order, the best checked once more with fresh seeds, and what would help where none is good enough. */
 import { type Candidate, candidatesFor, type Link } from './fec-codes.ts'
-import { type Effort, measure, RUNS, type Trial } from './fec-trials.ts'
+import { type Effort, RUNS } from './fec-effort.ts'
+import { measure, type Trial } from './fec-trials.ts'
 import type { SimulationPool } from './simulate-pool.ts'
 
 export interface Aim {

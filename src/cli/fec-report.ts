@@ -3,8 +3,9 @@ import { timeText } from './durations.ts'
 import type { Advice, Aim, Remedy } from './fec-advice.ts'
 import { CHECK_FACTOR, timesThePackets } from './fec-advice.ts'
 import type { Link } from './fec-codes.ts'
+import { type Effort, MAX_PACKETS, RUNS } from './fec-effort.ts'
 import { ADDRESSES, drainOf, receiverOf, senderOf, simulationOf, timeFor, type Written } from './fec-pipelines.ts'
-import { type Effort, MAX_PACKETS, RUNS, type Trial } from './fec-trials.ts'
+import type { Trial } from './fec-trials.ts'
 import { table } from './terminal.ts'
 
 /** Where more packets than so many times those given were needed, what is lost is about the aim: to send them would tell little. */

@@ -4,6 +4,7 @@ import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import { Failure } from './failure.ts'
 import type { Candidate, Link } from './fec-codes.ts'
+import { type Effort, RUNS } from './fec-effort.ts'
 import { drainOf, simulationOf, timeFor } from './fec-pipelines.ts'
 import type { SimulationPool } from './simulate-pool.ts'
 import type { SimulationResult } from './simulate-run.ts'
@@ -25,18 +26,6 @@ export interface Trial {
   readonly p99: number
   /** Of the runs, each with as many packets. */
   readonly seeds: readonly number[]
-}
-
-/** Simulations of each candidate, with seeds of their own: what their losses differ by says how many packets are lost together. */
-export const RUNS = 4
-/** Most packets of a trial. */
-export const MAX_PACKETS = 100_000_000
-
-export interface Effort {
-  /** Packets of all runs of a candidate together. */
-  readonly packets: number
-  /** Of the first run of each candidate. */
-  readonly seed: number
 }
 
 /** The checked configuration that a trial runs. */

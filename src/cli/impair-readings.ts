@@ -1,5 +1,6 @@
 /** What `penstock impair` shows of its link: both directions in an interval, or over all. */
-import { DIRECTIONS, type Direction, namesOf, observerOf, type Step } from './impairment.ts'
+import { DIRECTIONS, type Direction } from '../node/impairment-profiles.ts'
+import { namesOf, observerOf, type Step } from './impairment.ts'
 import { type LinkCounts, LinkMeter } from './link-meter.ts'
 import { number, scaled, table } from './terminal.ts'
 

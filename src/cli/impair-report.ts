@@ -1,9 +1,10 @@
 /** Says what `penstock impair` has to say: tables and lines for people, or lines of JSON. */
 import { withoutBrackets } from '../contract/address.ts'
 import type { LogLine, RunEnd } from '../dataplane/engine/run.ts'
+import type { Direction } from '../node/impairment-profiles.ts'
 import { spanText } from './durations.ts'
 import { type Readings, readingFields, readingLine, readingTable } from './impair-readings.ts'
-import { type Direction, linkText, type Step } from './impairment.ts'
+import { linkText, type Step } from './impairment.ts'
 import { dataLine, harmless, LiveRegion, paint } from './terminal.ts'
 
 /** `127.0.0.1:7000` and `[::1]:7000` in their parts. */

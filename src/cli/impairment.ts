@@ -1,9 +1,9 @@
 /** Impairments of a link as data: the profiles of examples/profiles, what the options change of them, and the pipeline they make. */
-import { PAYLOAD_V4 } from '../dataplane/components/endpoints/datagram-endpoint.ts'
+import { PAYLOAD_V4 } from '../dataplane/components/endpoints/datagram-mtu.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { Random } from '../dataplane/engine/random.ts'
-import { profileFile, profileNames } from '../node/impairment-profiles.ts'
+import { DIRECTIONS, type Direction, profileFile, profileNames } from '../node/impairment-profiles.ts'
 import { isObject } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
@@ -25,9 +25,6 @@ export interface Profile {
   readonly up: readonly Step[]
   readonly down: readonly Step[]
 }
-
-export const DIRECTIONS = ['up', 'down'] as const
-export type Direction = (typeof DIRECTIONS)[number]
 
 /** What is set by hand. */
 export interface Overrides {

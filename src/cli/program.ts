@@ -40,7 +40,7 @@ const VERSION_FLAGS = ['-V', '--version']
 
 /**
  * The command tree; only of the command that `args`, a command line, calls, when they call one, and none of it when they ask for the version: loading all of
- * them takes three times as long.
+ * them takes half as long again. None imports at its top what is heavy and for its action only.
  */
 export async function createProgram(args: readonly string[] = []): Promise<Command> {
   const program = new Command('penstock')

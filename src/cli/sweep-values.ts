@@ -5,6 +5,9 @@ import { finite, typedValue } from './typed-value.ts'
 /** Most runs of one sweep, and so most values of one setting. */
 export const MAX_RUNS = 100_000
 
+/** Greatest seed there is. */
+export const MAX_SEED = 2 ** 31 - 1
+
 /** Most simulations at once: each is a thread with its packets in memory. */
 export const MAX_JOBS = 256
 

@@ -15,10 +15,7 @@ import {
   type Setting,
   withValues,
 } from './sweep-settings.ts'
-import { MAX_RUNS } from './sweep-values.ts'
-
-/** Greatest seed there is. */
-export const MAX_SEED = 2 ** 31 - 1
+import { MAX_RUNS, MAX_SEED } from './sweep-values.ts'
 
 /** Problems of combinations, and failures of runs, that are told one by one. */
 export const MAX_TOLD = 10

@@ -5,7 +5,11 @@ import { packageRoot } from '../package-root.ts'
 
 const DIRECTORY = join(packageRoot(), 'examples/profiles')
 
-/** Their names, sorted. */
+/** The directions of a link, each a list in a profile. */
+export const DIRECTIONS = ['up', 'down'] as const
+export type Direction = (typeof DIRECTIONS)[number]
+
+/** The names of the profiles, sorted. */
 export function profileNames(): string[] {
   return readdirSync(DIRECTORY)
     .filter((file) => file.endsWith('.json'))

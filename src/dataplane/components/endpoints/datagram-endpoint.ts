@@ -22,6 +22,7 @@ import { Enumeration } from '../../engine/schema.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'
 import { IO_COUNTERS, SOCKET_BUFFER_BYTES, type UdpBackendCode } from '../../native/socket-calls.ts'
+import { datagramMtu } from './datagram-mtu.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 import { FOLLOW_NS, FollowedRecord } from './followed-record.ts'
 import { OwnTunnels } from './own-tunnels.ts'
@@ -70,15 +71,6 @@ export const SEVERAL_CLIENTS =
   'made on this machine out of the packets that they answer, which keep the address they came from. Packets of another origin, such as ' +
   'IP packets from a TUN device, carry no address: they need a peer_writer for one client, or the peer_router, which knows clients by ' +
   'their inner IP addresses.'
-
-/** Ethernet's 1500 bytes less the headers of IP and UDP. */
-export const PAYLOAD_V4 = 1472
-const PAYLOAD_V6 = 1452
-
-/** Longest datagram a socket brings in, bytes; `family` 0 for one that speaks both. */
-export function datagramMtu(mtu: number | undefined, family: 0 | 4 | 6): number {
-  return mtu ?? (family === 6 ? PAYLOAD_V6 : PAYLOAD_V4)
-}
 
 /**
  * Most bytes of payload that every packet of a socket can have, whoever it goes to; `address` is the peer's or its own as configured: one that

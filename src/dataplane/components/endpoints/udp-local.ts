@@ -7,7 +7,6 @@ import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
   datagramLimit,
-  datagramMtu,
   HOST_NAMES,
   LARGER_LIMIT,
   SEVERAL_CLIENTS,
@@ -16,6 +15,7 @@ import {
   UNREAD_DATAGRAMS,
   unjoinedGroup,
 } from './datagram-endpoint.ts'
+import { datagramMtu } from './datagram-mtu.ts'
 
 export const udpLocal = defineComponent({
   key: 'udp_local',

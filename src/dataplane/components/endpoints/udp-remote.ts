@@ -6,13 +6,13 @@ import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
   datagramLimit,
-  datagramMtu,
   LARGER_LIMIT,
   openForBothFamilies,
   UdpBackend,
   UNHEARD_ERRORS,
   UNREAD_DATAGRAMS,
 } from './datagram-endpoint.ts'
+import { datagramMtu } from './datagram-mtu.ts'
 
 export const udpRemote = defineComponent({
   key: 'udp_remote',

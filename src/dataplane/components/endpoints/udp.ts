@@ -20,7 +20,6 @@ import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
   datagramLimit,
-  datagramMtu,
   HOST_NAMES,
   isMulticast,
   openForBothFamilies,
@@ -30,6 +29,7 @@ import {
   unheardGroup,
   unjoinedGroup,
 } from './datagram-endpoint.ts'
+import { datagramMtu } from './datagram-mtu.ts'
 
 export const udp = defineComponent({
   key: 'udp',
