@@ -56,6 +56,8 @@ function createAjv(allErrors: boolean): Ajv {
     ownProperties: true,
     // That the schemas are such is tested; to check it here takes longer than most commands.
     validateSchema: false,
+    // Nor is what it generates made shorter: that takes longer than all checks of most processes.
+    code: { optimize: false },
     meta: false,
   })
   for (const [name, { has }] of Object.entries(FORMATS)) ajv.addFormat(name, { type: 'string', validate: has })
