@@ -1,7 +1,9 @@
 /** `penstock pipelines export`: pipelines with their settings, as a file that `apply` takes. */
-import { writeFile } from 'node:fs/promises'
+import { chmodSync, chownSync, renameSync, rmSync, type Stats } from 'node:fs'
+import { realpath, stat, writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { messageOf } from '../text/error-message.ts'
+import { syncDirectoryOf, writeDraft } from '../write-file.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { fileName } from './file-name.ts'
 import { ID_OR_NAME } from './ids.ts'
@@ -43,10 +45,48 @@ async function exportPipelines(
     process.stdout.write(process.stdout.isTTY ? harmless(text) : text)
     return
   }
-  // Configurations hold keys.
-  await writeFile(output, text, { mode: 0o600 }).catch((error: unknown) => {
-    throw new Failure(`cannot write ${output}: ${messageOf(error)}`)
+  await write(output, text).catch((error: unknown) => {
+    const { cause = error } = error as Error
+    throw new Failure(`cannot write ${output}: ${messageOf(cause)}`)
   })
+}
+
+/**
+ * Writes a file that only its owner can read, since configurations hold keys; one that is there keeps its owner and mode, and is what it was until all of
+ * the new one is on disk: it may be the only copy.
+ */
+async function write(path: string, text: string): Promise<void> {
+  const target = await realpath(path).catch(() => path)
+  const old = await stat(target).catch(() => undefined)
+  const draft = old === undefined || old.isFile() ? draftOf(target, text, old) : undefined
+  if (draft === undefined) {
+    await writeFile(path, text, { mode: 0o600 })
+    return
+  }
+  renameSync(draft, target)
+  syncDirectoryOf(target)
+}
+
+/** A file beside `path` that can take its place; undefined where nothing can be put beside it, though the file itself may be written to. */
+function draftOf(path: string, text: string, old: Stats | undefined): string | undefined {
+  let draft: string
+  try {
+    draft = writeDraft(path, text)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (old !== undefined && (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')) return undefined
+    throw error
+  }
+  if (old === undefined) return draft
+  try {
+    chownSync(draft, old.uid, old.gid)
+    chmodSync(draft, old.mode & 0o7777)
+    return draft
+  } catch {
+    // Somebody else's.
+    rmSync(draft)
+    return undefined
+  }
 }
 
 export function addExport(pipelines: Command): void {

@@ -13,12 +13,14 @@ import {
   readFileSync,
   rmSync,
   statfsSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { settingsOf, traffic } from '../api/running-node.ts'
@@ -198,6 +200,44 @@ describe.skipIf(!canMount)('a disk', () => {
     rmSync(join(disk, 'fill'))
     expect(await penstock(['hub', 'export', file, '--data-dir', path])).toMatchObject({ code: 0, stderr: '' })
     expect(readFileSync(file, 'utf8')).toMatch(/\n$/)
+  })
+
+  test('leaves the file that pipelines export was to replace as it was, and one that it replaced keeps its owner and mode', async () => {
+    const disk = smallDisk('of pipelines', 64) as string
+    const node = await up(join(directory.path, 'exporting'))
+    const url = `http://${node.ready?.http}`
+    const body = JSON.stringify({ ...settingsOf(traffic()), name: 'kept' })
+    await fetch(`${url}/v1/nodes/${node.ready?.node}/pipelines`, { method: 'POST', body })
+    const file = join(disk, 'pipelines.yaml')
+    const exported = () => penstock(['pipelines', 'export', '--all', '-o', file, '--url', url])
+    expect(await exported()).toMatchObject({ code: 0, stderr: '' })
+    const whole = readFileSync(file, 'utf8')
+    chmodSync(file, 0o640)
+    chownSync(file, 65_534, 65_534)
+    const { ino } = statSync(file)
+    fill(disk, 0)
+    const { code, stderr } = await exported()
+    expect([code, stderr]).toEqual([1, `penstock: cannot write ${file}: ENOSPC: no space left on device, write\n`])
+    expect(readFileSync(file, 'utf8')).toBe(whole)
+    expect(readdirSync(disk).sort()).toEqual(['fill', 'pipelines.yaml'])
+    rmSync(join(disk, 'fill'))
+    expect(await exported()).toMatchObject({ code: 0, stderr: '' })
+    const { uid, gid, mode, ino: replaced } = statSync(file)
+    expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 65_534, gid: 65_534, mode: 0o640 })
+    expect(replaced).not.toBe(ino)
+    expect(readdirSync(disk)).toEqual(['pipelines.yaml'])
+    // What a link names is replaced, the link stays; what is no file is written to.
+    symlinkSync(file, join(disk, 'link'))
+    expect(await penstock(['pipelines', 'export', '--all', '-o', join(disk, 'link'), '--url', url])).toMatchObject({
+      code: 0,
+    })
+    expect(lstatSync(join(disk, 'link')).isSymbolicLink()).toBe(true)
+    const pipe = join(disk, 'pipe')
+    spawnSync('mkfifo', [pipe])
+    const reader = spawn('cat', [pipe])
+    const read = text(reader.stdout)
+    expect(await penstock(['pipelines', 'export', '--all', '-o', pipe, '--url', url])).toMatchObject({ code: 0 })
+    expect(await read).toBe(whole)
   })
 
   test.each([1024, 1088])('of %i KiB holds a node: what the store takes ahead leaves room for the key', async (kib) => {
