@@ -106,6 +106,16 @@ Failure hearOwnGroupsOnly(int fd, const Options& options) {
   return {};
 }
 
+/**
+ * Has routers fragment what is too long for the way over IPv4, also where a socket of IPv6 sends there. As the kernel has it, a train may be fragmented
+ * and a datagram by itself not (DF): where ICMP is filtered only the latter would be lost, without a word. Where the kernel does not know the option
+ * it stays so.
+ */
+void letRoutersFragment(int fd) {
+  const int never = IP_PMTUDISC_DONT;
+  setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof never);
+}
+
 Failure joinGroup(int fd, const Options& options) {
   const unsigned interface = options.groupInterface.empty() ? 0 : if_nametoindex(options.groupInterface.c_str());
   // Without it the routes would say on which.
@@ -170,6 +180,7 @@ Failure configure(int fd, const Options& options, int* backend) {
     const char* syscall = setMulticastTtl(fd, options.family, options.ttl);
     if (syscall) return {syscall, options.localText};
   }
+  letRoutersFragment(fd);
   Failure failure = hearOwnGroupsOnly(fd, options);
   if (failure.syscall) return failure;
   if (options.hasLocal ? bind(fd, reinterpret_cast<const sockaddr*>(&options.local), options.localLength) < 0
