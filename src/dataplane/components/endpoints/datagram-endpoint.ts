@@ -26,7 +26,7 @@ import { datagramMtu } from './datagram-mtu.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 import { FOLLOW_NS, FollowedRecord } from './followed-record.ts'
 import { OwnTunnels } from './own-tunnels.ts'
-import { ToldErrors } from './told-errors.ts'
+import { TELL_AGAIN_NS, ToldErrors } from './told-errors.ts'
 
 /** For the pages of what sends from sockets that have no one peer. */
 export const UNHEARD_ERRORS =
@@ -184,8 +184,12 @@ export class DatagramEndpoint extends Endpoint {
   private readonly reports: ToldErrors
   /** Packets that the kernel had refused when last looked. */
   private refusedSoFar = 0
-  /** Who is ignored was told. */
-  private told = false
+  private readonly clock: RunClock
+  /** From when on the log says again who is ignored. */
+  private tellAgain = 0
+  /** A packet came that nobody had given an address. */
+  private unaddressed = false
+  private isUnaddressedTold = false
 
   constructor(context: DatagramContext, outlet: Outlet | undefined, options: DatagramOptions) {
     const { packets, clock, io, timer, grows, log, metrics } = context
@@ -211,6 +215,7 @@ export class DatagramEndpoint extends Endpoint {
       ),
     )
     this.counts = metrics
+    this.clock = clock
     this.reports = new ToldErrors(clock, log, 'the network reports errors of packets that were sent', 'socket_errors')
     this.connected = connected
     this.lock = options.lock === true && !remote
@@ -278,7 +283,7 @@ export class DatagramEndpoint extends Endpoint {
     if (lock === this.lock) return
     this.lock = lock
     this.peer = null
-    this.told = false
+    this.tellAgain = 0
   }
 
   /** Addresses a batch's packets and queues them for sending. */
@@ -315,6 +320,8 @@ export class DatagramEndpoint extends Endpoint {
       else {
         packets.release(packet)
         counts.unaddressed_packets.add(1)
+        // With a lock it is that nobody has been heard yet.
+        if (!lock) this.unaddressed = true
       }
     }
     batch.length = kept
@@ -332,8 +339,11 @@ export class DatagramEndpoint extends Endpoint {
     for (let i = 0; i < count; i++) {
       if (packets.remoteIs(handles[i], this.peer)) handles[kept++] = handles[i]
       else {
-        if (!this.told)
-          this.tellIgnored(handles[i], 'lock_to_first_peer', `it is set, and ${formatRemote(this.peer)} was first`)
+        if (this.clock.now >= this.tellAgain) {
+          const first = `it is set, and ${formatRemote(this.peer)} was first`
+          const cure = 'if the peer has moved, set it to false and back; in place of it a peer_router follows who moves'
+          this.tellIgnored(handles[i], 'lock_to_first_peer', `${first}; ${cure}`)
+        }
         batch.discard(handles[i])
       }
     }
@@ -341,9 +351,9 @@ export class DatagramEndpoint extends Endpoint {
     batch.length = kept
   }
 
-  /** Says, once, who is not heard and which setting is why. */
+  /** Says who is not heard and which setting is why, and has the log say it again in a minute at the earliest. */
   private tellIgnored(packet: number, setting: string, why: string): void {
-    this.told = true
+    this.tellAgain = this.clock.now + TELL_AGAIN_NS
     const record = new Int32Array(REMOTE_BYTES / 4)
     this.packets.readRemote(packet, record)
     const address = formatRemote(record)
@@ -352,7 +362,11 @@ export class DatagramEndpoint extends Endpoint {
   }
 
   protected override unread(batch: Batch): void {
-    if (!this.told) this.tellIgnored(batch.handles[0], 'output', 'it is not set, so nobody reads what comes in')
+    if (this.clock.now >= this.tellAgain) {
+      this.tellIgnored(batch.handles[0], 'output', 'it is not set, so nobody reads what comes in')
+      // Nothing that happens while it runs changes that.
+      this.tellAgain = Number.POSITIVE_INFINITY
+    }
     this.counts.ignored_packets.add(batch.length)
     super.unread(batch)
   }
@@ -366,6 +380,16 @@ export class DatagramEndpoint extends Endpoint {
     this.refusedSoFar = counters[SEND_ERRORS]
     this.reports.look(counters[SOCKET_ERRORS], isRefusal ? 0 : errno)
     this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
+    if (this.unaddressed && !this.isUnaddressedTold) this.tellUnaddressed()
+  }
+
+  /** Once in a run: a tunnel end that answers whoever sent, and does not know who that was, looks like one whose peer is not there. */
+  private tellUnaddressed(): void {
+    this.isUnaddressedTold = true
+    const what = 'packets have no address to go to and are dropped, counted as unaddressed_packets'
+    const why = 'this socket has no remote_address, and they are no answers to what a socket of the run has heard'
+    const cure = 'a peer_writer in front of it gives them one, a peer_router those of its peers'
+    this.log('WARN', `${what}: ${why}; ${cure}`, {})
   }
 }
 

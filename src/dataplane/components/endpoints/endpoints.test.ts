@@ -50,6 +50,10 @@ describe('simulated datagrams', () => {
     expect(told.map(({ level, component, fields }) => [level, component, fields])).toEqual([
       ['WARN', 'out', { length: 1473, mtu: 1472 }],
     ])
+    bench.send('a', payload(10))
+    bench.simulation.metrics()
+    const unaddressed = bench.log.filter(({ message }) => message.includes('unaddressed_packets'))
+    expect(unaddressed.map(({ level, component }) => [level, component])).toEqual([['WARN', 'out']])
     bench.check()
     bench.stop()
   })
@@ -65,6 +69,34 @@ describe('simulated datagrams', () => {
     bench.advance(1000)
     expect(bench.take('answer').map(({ bytes }) => bytes)).toEqual([payload(1452, 2), payload(1452, 4)])
     expect(bench.metrics().locked).toMatchObject({ sent_packets: 2, oversize_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
+  it('of somebody else than the first peer are told of once a minute, as the peer itself may have moved', () => {
+    const locked = { local_address: '127.0.0.1:7000', lock_to_first_peer: true, input: 'out', output: 'heard' }
+    const bench = drive({
+      first: { udp: { remote_address: '127.0.0.1:7000', input: 'a' } },
+      moved: { udp: { remote_address: '127.0.0.1:7000', input: 'b' } },
+      locked: { udp: locked },
+    })
+    const told = () => bench.log.filter(({ component, level }) => component === 'locked' && level === 'WARN')
+    bench.send('out', payload(10))
+    expect(bench.metrics().locked).toMatchObject({ unaddressed_packets: 1 })
+    // That nobody has been heard yet is nothing to be warned of.
+    expect(told()).toEqual([])
+    for (const [output, lines] of [
+      ['a', 0],
+      ['b', 1],
+      ['b', 1],
+      ['b', 2],
+    ] as const) {
+      bench.send(output, payload(10))
+      bench.advance(31e9)
+      expect(told()).toHaveLength(lines)
+    }
+    expect(told()[1].message).toContain('set it to false and back')
+    bench.take('heard')
     bench.check()
     bench.stop()
   })
