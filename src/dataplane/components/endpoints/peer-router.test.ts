@@ -151,4 +151,26 @@ describe('peer_router', () => {
     expect(bench.metrics().router.egress_output_packets).toBe(1 + 4)
     bench.stop()
   })
+
+  test('behind a decoder and in front of an encoder has all of a block go where its client is now', () => {
+    const code = { symbols: 2, repair: 1 }
+    const bench = drive({
+      ...ROUTER,
+      client: { reed_solomon_encoder: { ...code, input: 'spoken', output: 'coded' } },
+      decoder: { reed_solomon_decoder: { input: 'received', output: 'net' } },
+      encoder: { reed_solomon_encoder: { ...code, input: 'out', output: 'sent' } },
+    })
+    for (const remote of [A, B]) {
+      bench.send('spoken', [ip('10.0.0.1', '9.9.9.9'), ip('10.0.0.1', '9.9.9.9')])
+      const [, second, repair] = bench.take('coded').map(({ bytes }) => bytes)
+      // The first of the block is lost, and recovered.
+      bench.send('received', [second, repair] as Uint8Array[], { remote })
+      expect(bench.take('inside').map((packet) => packet.remote)).toEqual([remote, remote])
+      bench.send('reply', [ip('9.9.9.9', '10.0.0.1'), ip('9.9.9.9', '10.0.0.1')])
+      expect(bench.take('sent').map((packet) => packet.remote)).toEqual([remote, remote, remote])
+    }
+    expect(bench.metrics().router).toMatchObject({ moved_addresses: 1, unroutable_packets: 0 })
+    bench.check()
+    bench.stop()
+  })
 })
