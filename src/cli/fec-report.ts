@@ -127,6 +127,7 @@ export function usage(best: Trial, { link }: Question, directory = '.'): string 
   const file = (name: string) => shellWord(`${directory}/${name}`)
   return (
     `The sender takes datagrams at ${application} and sends them to ${path},\nwhere the receiver listens and sends on to ${target}: put in your own addresses.\n` +
+    'Answers do not come back that way: a program that wants some takes a code for\neach direction (docs/fec-advise.md).\n' +
     `  penstock pipelines create sender ${file('sender.json')}\n` +
     `  penstock pipelines create receiver ${file('receiver.json')}\n` +
     `  penstock simulate ${file('simulation.json')} -d ${run}ms --seed ${best.seeds[0]}`

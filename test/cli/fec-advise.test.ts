@@ -276,6 +276,7 @@ it('does what its page says, and overwrites nothing', async () => {
   const advice = await penstock(words, { env: { COLUMNS: '80' } })
   expect(advice).toMatchObject({ code: 0, stderr: '' })
   expect(advice.stdout).toContain(`penstock ${second.join(' ')}\n`)
+  expect(advice.stdout).toContain('Answers do not come back that way')
   const simulated = await penstock(second)
   expect(simulated.code).toBe(0)
   expect(simulated.stdout).toContain('seed 5')
