@@ -32,6 +32,6 @@ describe.skipIf(!possible)('packets that a router refuses to forward', () => {
   )
 
   it('for their length are IPv6’s only: over IPv4 it fragments them, and they arrive', () => {
-    expect(saidBy('narrow-way.mjs')).toEqual([1401, 1402, 1403])
+    expect(saidBy('path-mtu.mjs')).toEqual([1401, 1402, 1403])
   })
 })

@@ -107,9 +107,9 @@ Failure hearOwnGroupsOnly(int fd, const Options& options) {
 }
 
 /**
- * Has routers fragment what is too long for the way over IPv4, also where a socket of IPv6 sends there. As the kernel has it, a train may be fragmented
- * and a datagram by itself not (DF): where ICMP is filtered only the latter would be lost, without a word. Where the kernel does not know the option
- * it stays so.
+ * Has routers fragment what is longer than the path MTU over IPv4, also where a socket of IPv6 sends there. The kernel sends a train (UDP_SEGMENT) without DF
+ * anyhow and a datagram by itself with it: where ICMP is filtered only the latter would be lost, without a word. Where the kernel does not know the
+ * option it stays so.
  */
 void letRoutersFragment(int fd) {
   const int never = IP_PMTUDISC_DONT;

@@ -36,9 +36,9 @@ export const UNHEARD_ERRORS =
 export const UNREAD_DATAGRAMS =
   'What comes while the buffer of the socket is full, since the run was kept from reading, the kernel drops: it is asked once a second at most, and at the end of the run, how many these were, which `kernel_dropped_packets` counts, and the run log says so, the first time and once a minute while it goes on. Datagrams that the kernel has joined to one train (UDP_GRO) it drops, and counts, as one; a datagram whose checksum is wrong is among them. What waits unread when the socket is closed is in no figure.'
 
-/** For the pages of datagram sockets: packets that are too long for the way. */
-export const NARROW_WAYS =
-  'What is longer than the way takes, a tunnel of the provider on it, say, the routers fragment over IPv4: no datagram tells them not to, and one is lost with any of its fragments. Over IPv6 they drop it, and on their word (ICMPv6) the kernel sends fragments from then on; where a firewall drops that too, long packets are lost while short ones get through, and nothing tells of it. `ping -M do -s 1400 PEER` finds what the way takes, with other sizes (28 bytes less than its MTU over IPv4, 48 over IPv6); the MTU of the tun, or of whatever packets come from, is to be as much smaller as headers come on top.'
+/** For the pages of datagram sockets. */
+export const PATH_MTU =
+  'A datagram longer than the path MTU (a tunnel of the provider on the path, say) is fragmented by routers over IPv4: none is sent with DF (do not fragment), and one is lost with any of its fragments. Over IPv6 routers drop it and say so (ICMPv6 Packet Too Big), whereupon the kernel fragments; where a firewall drops that too, long datagrams are lost while short ones get through, and nothing tells of it. `ping -M do -s 1400 PEER`, with other sizes, finds the path MTU: 28 bytes more than the largest size that passes over IPv4, 48 over IPv6. The MTU of the tun, or of whatever packets come from, is to be smaller by the headers that come on top.'
 
 /** What makes the buffer of a socket larger that has no setting for it: the kernel grants the unprivileged less than is asked for. */
 export const LARGER_LIMIT =

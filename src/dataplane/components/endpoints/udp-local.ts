@@ -9,7 +9,7 @@ import {
   datagramLimit,
   HOST_NAMES,
   LARGER_LIMIT,
-  NARROW_WAYS,
+  PATH_MTU,
   SEVERAL_CLIENTS,
   UdpBackend,
   UNHEARD_ERRORS,
@@ -24,7 +24,7 @@ export const udpLocal = defineComponent({
   summary: 'Receives datagrams at an address and answers the peers they came from.',
   details:
     'Every packet received is annotated with the address it came from; every packet sent goes to the address it is annotated with. Bound to [::] it speaks IPv4 as well. Bound to 0.0.0.0 or [::] on a machine of several addresses it answers a peer from the one at which it was heard last. It hears no multicast group, joined by others on this machine or not: udp joins one. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
-    `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}\n\n${UNHEARD_ERRORS}\n\n${NARROW_WAYS}\n\n${UNREAD_DATAGRAMS}`,
+    `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}\n\n${UNHEARD_ERRORS}\n\n${PATH_MTU}\n\n${UNREAD_DATAGRAMS}`,
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent to the address they are annotated with.')),
     output: Output('Connection point that gets what is received, annotated with its sender.'),

@@ -7,8 +7,8 @@ import {
   DatagramEndpoint,
   datagramLimit,
   LARGER_LIMIT,
-  NARROW_WAYS,
   openForBothFamilies,
+  PATH_MTU,
   UdpBackend,
   UNHEARD_ERRORS,
   UNREAD_DATAGRAMS,
@@ -21,7 +21,7 @@ export const udpRemote = defineComponent({
   summary: 'Sends each packet to the address it is annotated with.',
   details:
     'The annotation comes from peer_writer or from the endpoint that received the packet. One socket at a port of the system’s choice serves IPv4 and IPv6; what comes back to it goes to output. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
-    `${UNHEARD_ERRORS}\n\n${NARROW_WAYS}\n\n${UNREAD_DATAGRAMS}`,
+    `${UNHEARD_ERRORS}\n\n${PATH_MTU}\n\n${UNREAD_DATAGRAMS}`,
   config: Type.Object({
     input: Input('Connection point whose packets are sent.'),
     output: Optional(Output('Connection point that gets what comes back, annotated with its sender.')),

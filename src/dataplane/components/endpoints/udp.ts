@@ -22,8 +22,8 @@ import {
   datagramLimit,
   HOST_NAMES,
   isMulticast,
-  NARROW_WAYS,
   openForBothFamilies,
+  PATH_MTU,
   SEVERAL_CLIENTS,
   UNHEARD_ERRORS,
   UNREAD_DATAGRAMS,
@@ -38,7 +38,7 @@ export const udp = defineComponent({
   summary: 'Sends and receives datagrams on one UDP socket.',
   details:
     'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph (at a given port of 0.0.0.0 or [::], from the address of this machine at which that peer was heard last); with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, with a WARN in the run log that names a sender, once a minute while it goes on: the peer itself when its address has changed, or a NAT on the way has given it another port. Set while it runs, it is the first peer heard from then on; unset, the peer is forgotten. With neither address the socket is at a port of the system’s choice, sends to annotated addresses, IPv4 and IPv6, and hears what comes back. A link-local address (fe80::) and a group of one link (ff02::) take the interface they are on: in the address, as [fe80::1%eth0]:5000, or in the field interface. An interface that is deleted and made anew under its name is followed, one on which a group was joined too; one that is renamed is used on, with a WARN, until another has that name. A socket with remote_address and no particular local_address (none, or 0.0.0.0 or [::] with a port) follows the way to its peer: when the address it sends from is gone, or a route to the peer begins at another one (from the wireless LAN to the mobile network, say), it sends from there within a quarter of a second, at the same port, and the log says from where; one with a particular local_address stays there. The socket hears of the groups that are joined on this machine only its own. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
-    `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}\n\n${UNHEARD_ERRORS}\n\n${NARROW_WAYS}\n\n${UNREAD_DATAGRAMS}\n\n` +
+    `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}\n\n${UNHEARD_ERRORS}\n\n${PATH_MTU}\n\n${UNREAD_DATAGRAMS}\n\n` +
     'Joining output to input with nothing between that changes a packet or its address makes an echo: two of them answer each other for ever. `penstock validate` warns of it.',
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent.')),

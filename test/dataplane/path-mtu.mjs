@@ -1,5 +1,5 @@
 /**
- * Sockets that send one packet each, longer than the way to its peer takes behind a router (network namespaces of this process's own,
+ * Sockets that send one packet each, longer than the path MTU to its peer behind a router (network namespaces of this process's own,
  * `unshare -n -m`); says as JSON how long each was when it arrived. Uses the built code.
  */
 
