@@ -68,11 +68,17 @@ function roundedUp(value: number): number {
   return (Math.floor(value / unit) + 1) * unit
 }
 
-/** Of a trial that has been checked and of which too few packets were sent, and how many to send where that would tell. */
-function mayText(trial: Trial, { aim, effort }: Question): string {
+/** Packets to simulate instead, where too few were to know of a trial that has been checked; undefined where as many would not tell either. */
+function packetsToTry(trial: Trial, { aim, effort }: Question): number | undefined {
   const times = timesThePackets(trial, aim)
   const packets = roundedUp(effort.packets * times)
-  const cure = times <= MAX_TIMES && packets <= MAX_PACKETS ? ` Try --packets ${packets}.` : ''
+  return times <= MAX_TIMES && packets <= MAX_PACKETS ? packets : undefined
+}
+
+/** Of a trial that has been checked and of which too few packets were sent. */
+function mayText(trial: Trial, question: Question): string {
+  const packets = packetsToTry(trial, question)
+  const cure = packets === undefined ? '' : ` Try --packets ${packets}.`
   return `${nameOf(trial)} may: too few packets were sent to know.${cure}`
 }
 
@@ -146,7 +152,15 @@ const trialJson = ({ candidate, ...figures }: Trial) => ({
 export function adviceJson(advice: Advice, question: Question): unknown {
   const { link, aim, effort } = question
   const { trials, best, unsure, moreOverhead, moreBudget } = advice
-  const remedy = ({ link: allowed, trial, isSure }: Remedy) => ({ allowed, sure: isSure, ...trialJson(trial) })
+  const uncertain = (trial: Trial) => {
+    const tryPackets = packetsToTry(trial, question)
+    return { ...trialJson(trial), ...(tryPackets !== undefined && { tryPackets }) }
+  }
+  const remedy = ({ link: allowed, trial, isSure }: Remedy) => ({
+    allowed,
+    sure: isSure,
+    ...(isSure ? trialJson(trial) : uncertain(trial)),
+  })
   const configurations = best && configurationsOf(best, question)
   return {
     link,
@@ -161,7 +175,7 @@ export function adviceJson(advice: Advice, question: Question): unknown {
         simulation: configurations['simulation.json'],
         simulationMs: timeFor(Math.round(best.sent / best.seeds.length), link) + drainOf(link),
       }),
-    ...(unsure && { unsure: trialJson(unsure) }),
+    ...(unsure && { unsure: uncertain(unsure) }),
     ...(moreOverhead && { moreOverhead: remedy(moreOverhead) }),
     ...(moreBudget && { moreBudget: remedy(moreBudget) }),
     trials: trials.map(trialJson),

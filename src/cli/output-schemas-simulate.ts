@@ -48,12 +48,16 @@ const trial = Type.Object(trialFields, {
   ...closed,
   description: 'residual: share lost, below upper with 95 % confidence; p50, p99: added delay in ms.',
 })
-const remedy = Type.Object({ allowed: fecLink, sure: Type.Boolean(), ...trialFields }, closed)
+const tryPackets = Type.Optional(
+  Type.Integer({ description: 'Packets to simulate instead: these were too few to know.' }),
+)
+const uncertain = Type.Object({ ...trialFields, tryPackets }, closed)
+const remedy = Type.Object({ allowed: fecLink, sure: Type.Boolean(), ...trialFields, tryPackets }, closed)
 export const advice = Type.Object(
   {
     ...{ link: fecLink, residual: real, packets: count, seed: count, best: Type.Union([trial, Type.Null()]) },
     ...{ sender: maybe(configuration), receiver: maybe(configuration), simulation: maybe(configuration) },
-    ...{ simulationMs: maybe(count), unsure: maybe(trial) },
+    ...{ simulationMs: maybe(count), unsure: maybe(uncertain) },
     ...{ moreOverhead: maybe(remedy), moreBudget: maybe(remedy), trials: Type.Array(trial) },
   },
   closed,
