@@ -15,6 +15,7 @@ export interface AdviseOptions {
   packet: number
   budget: number
   overhead: number
+  inOrder?: true
   residual?: number
   packets?: number
   seconds?: number
@@ -26,7 +27,7 @@ export interface AdviseOptions {
 }
 
 function questionOf(options: AdviseOptions): Question {
-  const { loss, burst, rate, packet, budget, overhead, residual, packets, seconds, seed } = options
+  const { loss, burst, rate, packet, budget, overhead, inOrder, residual, packets, seconds, seed } = options
   if (!(loss > 0 && loss < 1))
     throw new UsageFailure('--loss: there is nothing to advise on without loss, or without any packet that comes')
   if (budget === 0) throw new UsageFailure('--budget: no code recovers anything in no time; give some, as 30ms')
@@ -36,7 +37,7 @@ function questionOf(options: AdviseOptions): Question {
   if (packets !== undefined && seconds !== undefined) {
     throw new UsageFailure('--packets and --seconds both say how much is simulated: give one')
   }
-  const link = { loss, burst, rate, packet, budget, overhead }
+  const link = { loss, burst, rate, packet, budget, overhead, ...(inOrder && { inOrder }) }
   const bySeconds = seconds === undefined ? undefined : Math.round(seconds / spacing(link))
   if (bySeconds !== undefined && (bySeconds < MIN_PACKETS || bySeconds > MAX_PACKETS)) {
     throw new UsageFailure(

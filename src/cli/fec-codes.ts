@@ -14,6 +14,8 @@ export interface Link {
   readonly budget: number
   /** Bytes that may be sent beyond those of the payload, as a share of them. */
   readonly overhead: number
+  /** Packets are to be handed over in their order. */
+  readonly inOrder?: true
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -55,6 +57,7 @@ interface Room {
   readonly budget: number
   /** Silence after which an unfinished block is closed, ms. */
   readonly silence: number
+  readonly inOrder: boolean
 }
 
 function roomOf(link: Link): Room {
@@ -65,6 +68,7 @@ function roomOf(link: Link): Room {
     block: Math.min(MAX_BLOCK - 1, Math.floor((link.budget * USABLE) / interval) + 1),
     budget: link.budget,
     silence: Math.ceil(Math.max(link.budget / 2, 2 * interval)),
+    inOrder: link.inOrder === true,
   }
 }
 
@@ -159,7 +163,7 @@ function parity2d(room: Room): Candidate[] {
   }))
 }
 
-function rely({ ratio, interval, budget, silence }: Room): Candidate[] {
+function rely({ ratio, interval, budget, silence, inOrder }: Room): Candidate[] {
   const rates = [1, 2 / 3, 1 / 3].map((part) => Math.floor(Math.min(4, ratio) * part * 1000) / 1000)
   const windows = [USABLE, USABLE / 2].map((part) => Math.floor(budget * part))
   return rates.flatMap((rate) =>
@@ -179,7 +183,7 @@ function rely({ ratio, interval, budget, silence }: Room): Candidate[] {
               flush_after_ms: silence,
             },
           },
-          decoder: { rely_decoder: { timeout: budget } },
+          decoder: { rely_decoder: { timeout: budget, ...(inOrder && { release_in_order: true }) } },
           together: lostOfBlock(packets, Math.floor(packets * rate)),
         },
       ]
@@ -202,5 +206,7 @@ function replication({ ratio, silence }: Room): Candidate[] {
 export function candidatesFor(link: Link): Candidate[] {
   const room = roomOf(link)
   if (room.ratio <= 0) return []
-  return [reedSolomon, rlnc, kodok, parity2d, rely, replication].flatMap((code) => code(room))
+  // Decoders of the others hand recovered packets over behind those that came meanwhile.
+  const codes = room.inOrder ? [rely] : [reedSolomon, rlnc, kodok, parity2d, rely, replication]
+  return codes.flatMap((code) => code(room))
 }

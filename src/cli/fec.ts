@@ -36,6 +36,7 @@ export function addFec(program: Command): void {
     .requiredOption('--budget <time>', 'longest delay that the code may add to a packet: 30ms', milliseconds)
     .option('--burst <packets>', 'mean packets lost in a row', burstLength, 1)
     .option('--overhead <share>', 'most bytes beyond the payload', share('An overhead', 4), 0.2)
+    .option('--in-order', 'hand packets over in their order, for receivers that do not sort: plain MPEG-TS')
     .option('--residual <share>', 'most loss that may stay (half of --loss)', share('A residual loss'))
     .option('--packets <number>', `packets for each code (${DEFAULT_PACKETS})`, whole(MIN_PACKETS, MAX_PACKETS))
     .option('--seconds <time>', 'the same as time of the flow: 60s', duration)

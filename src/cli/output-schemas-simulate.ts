@@ -35,7 +35,15 @@ export const sweepRow = Type.Object(
 )
 
 const fecLink = Type.Object(
-  { loss: real, burst: real, rate: real, packet: count, budget: real, overhead: real },
+  {
+    loss: real,
+    burst: real,
+    rate: real,
+    packet: count,
+    budget: real,
+    overhead: real,
+    inOrder: maybe(Type.Literal(true)),
+  },
   { ...closed, description: 'Shares of 1; rate in Mbit/s, packet in bytes, budget in ms.' },
 )
 const part = Type.Union([Type.Record(text, Type.Object({})), Type.Null()])

@@ -142,6 +142,26 @@ describe('the choice', () => {
   })
 })
 
+it('in order is what hands no packet over behind a later one, and its waiting is in the delay', async () => {
+  const reordered = async (...args: string[]) => {
+    const { code, advice } = await asked(...LINK, '--packets', '8000', '--overhead', '30%', ...args)
+    expect(code).toBe(0)
+    const { best, simulation, simulationMs } = advice
+    const seed = `${best?.seeds[0]}`
+    const simulated = ['simulate', '-', '-d', `${simulationMs}ms`, '--seed', seed, '-o', 'json']
+    const { stdout } = await penstock(simulated, { input: JSON.stringify(simulation) })
+    return { advice, packets: JSON.parse(stdout).metrics.sink.reordered_packets }
+  }
+  expect((await reordered()).packets).toBeGreaterThan(0)
+  const { advice, packets } = await reordered('--in-order')
+  expect(packets).toBe(0)
+  const { trials, receiver, best } = advice
+  expect(new Set(trials.map(({ code }) => code))).toEqual(new Set([null, 'rely']))
+  expect(JSON.stringify(receiver)).toContain('"release_in_order":true')
+  expect(best?.p99).toBeGreaterThan(0)
+  expect(best?.p99).toBeLessThanOrEqual(30)
+})
+
 describe('where the cheapest are close to the aim', () => {
   const close = [...LINK.with(3, '3'), '--overhead', '30%', '--residual', '1.5%']
 
