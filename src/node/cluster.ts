@@ -1,5 +1,6 @@
 /** This node as one server of a hub of several: their common state, in NATS JetStream. */
 import { createHash } from 'node:crypto'
+import { credsAuthenticator } from '@nats-io/transport-node'
 import type { Clock } from '../contract/clock.ts'
 import { ClusterRegistry } from '../hub/cluster/cluster-registry.ts'
 import type { EngineAccess, EngineOptions } from '../hub/cluster/engine.ts'
@@ -10,6 +11,7 @@ import type { NodeRecord } from '../link/link.ts'
 import type { Store } from '../store/store.ts'
 import { messageOf } from '../text/error-message.ts'
 import { ClusterLog } from './cluster-log.ts'
+import { doubtOf } from './current-certificate.ts'
 import type { FactLog } from './facts.ts'
 import type { SharedHub } from './hub-part.ts'
 import { natsServersOf } from './nats-addresses.ts'
@@ -87,25 +89,43 @@ export function engineSettings(
 function accessOf(config: NodeConfig): EngineAccess {
   const { login, isTls } = natsServersOf(config['hubServer.cluster.natsServers'])
   const credentials = config['hubServer.cluster.credentialsFile']
-  const tls = tlsFiles(config)
   return {
     ...(login === undefined ? {} : { login }),
-    ...(credentials === '' ? {} : { credentials: read('hubServer.cluster.credentialsFile', credentials) }),
-    ...(isTls || tls !== undefined ? { tls: tls ?? {} } : {}),
+    ...(isTls ? { tls: {} } : {}),
+    ...tlsFiles(config),
+    ...(credentials === '' ? {} : readCredentials(credentials)),
   }
 }
 
-/** Undefined: no file is named. */
-function tlsFiles(config: NodeConfig): EngineAccess['tls'] {
+function readCredentials(file: string): EngineAccess {
+  const setting = 'hubServer.cluster.credentialsFile'
+  const credentials = read(setting, file)
+  let until: number | undefined
+  try {
+    const { jwt } = credsAuthenticator(credentials)('') as { jwt: string }
+    until = JSON.parse(Buffer.from(jwt.split('.')[1] as string, 'base64url').toString()).exp
+  } catch {
+    throw new Error(
+      `${setting}: ${file} holds no credentials: the JWT of a user and the seed of its key, as nsc writes them`,
+    )
+  }
+  const isOver = until !== undefined && 1_000 * until <= Date.now()
+  const ended = isOver ? new Date(1_000 * (until as number)).toISOString() : ''
+  return { credentials, ...(isOver && { outOfTime: `the credentials in ${file} expired on ${ended}` }) }
+}
+
+function tlsFiles(config: NodeConfig): Pick<EngineAccess, 'tls' | 'outOfTime'> {
   const authority = config['hubServer.cluster.tls.caFile']
   const certificate = config['hubServer.cluster.tls.certificateFile']
   const key = config['hubServer.cluster.tls.keyFile']
-  if (authority === '' && certificate === '') return undefined
+  if (authority === '' && certificate === '') return {}
   const pair = certificate === '' ? undefined : readTls({ certificate, key }, 'hubServer.cluster.tls')
-  return {
+  const tls = {
     ...(authority === '' ? {} : { ca: `${read('hubServer.cluster.tls.caFile', authority)}` }),
     ...(pair === undefined ? {} : { cert: `${pair.cert}`, key: `${pair.key}` }),
   }
+  const doubt = pair && doubtOf(pair, Date.now())
+  return { tls, ...(doubt !== undefined && doubt.kind !== 'ENDING' && { outOfTime: doubt.message }) }
 }
 
 function read(setting: string, file: string): Buffer {

@@ -165,7 +165,8 @@ export class CurrentCertificate {
   }
 }
 
-function doubtOf({ certFile, from, until }: Tls, now: number): Doubt | undefined {
+/** What is wrong with the time of a certificate; undefined: nothing. */
+export function doubtOf({ certFile, from, until }: Tls, now: number): Doubt | undefined {
   if (now < from) {
     return { kind: 'EARLY', message: `the certificate in ${certFile} is not valid before ${dateOf(from)}` }
   }

@@ -10,6 +10,7 @@ import { type ConnectionOptions, connect, credsAuthenticator } from '@nats-io/tr
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
 import { encodeHub } from '../../src/hub/cluster/entries.ts'
+import { makeCertificate } from '../../src/link/certificate.ts'
 import { writeHubKey } from '../../src/link/hub-key.ts'
 import { newIdentity } from '../../src/link/identity.ts'
 import { rawKey } from '../../src/link/keys.ts'
@@ -127,6 +128,31 @@ describe('what a server proves to the NATS servers', () => {
     )
   })
 
+  test('credentials that have expired, and a file without any: the log says which file, until it is renewed', async () => {
+    const operator = new NatsOperator()
+    const there = await natsWith(operator.settings)
+    const credentials = join(root, 'expired.creds')
+    const flags = { ...at(there), 'hub-cluster-credentials-file': credentials }
+    writeFileSync(credentials, operator.credentials('server a'))
+    const node = await server(flags)
+    const lines = (text: string) => node.logged.filter((line) => line.includes(text))
+    const told = (text: string) =>
+      until(() => lines('the state of the hub cannot be reached').some((line) => line.includes(text)), text)
+    writeFileSync(credentials, operator.credentials('server a', Date.UTC(2020, 0) / 1_000))
+    const [engine] = there.servers as [NatsServer]
+    await engine.kill()
+    await engine.start()
+    const ended = `see hubServer.cluster.credentialsFile; the credentials in ${credentials} expired on 2020-01-01T00:00:00.000Z`
+    await told(ended)
+    await expect(server(flags)).rejects.toThrow(ended)
+    writeFileSync(credentials, 'none')
+    const none = `hubServer.cluster.credentialsFile: ${credentials} holds no credentials`
+    await told(none)
+    await expect(server(flags)).rejects.toThrow(none)
+    writeFileSync(credentials, operator.credentials('server a'))
+    await until(() => lines('"connected to the state of the hub"').length === 2)
+  })
+
   const pair = (name: string, file = certificate) => ({
     'hub-cluster-tls-certificate-file': file(`${name}.crt`),
     'hub-cluster-tls-key-file': file(`${name}.key`),
@@ -147,9 +173,18 @@ describe('what a server proves to the NATS servers', () => {
 
   test('certificates that either side does not accept', async () => {
     const there = await withTls()
-    const notAccepted = /do not accept each other's certificates .*: see hubServer\.cluster\.tls/s
-    await expect(server({ ...at(there), ...pair('a') })).rejects.toThrow(notAccepted)
+    await expect(server({ ...at(there), ...pair('a') })).rejects.toThrow(
+      /this server does not accept the certificate of the NATS server at \S+ \(unable to verify .*: see hubServer\.cluster\.tls$/,
+    )
+    const notAccepted =
+      /the NATS server at \S+ does not accept this server's certificate \(TLS failed: [a-z0-9 ]+\): see hubServer\.cluster\.tls\.certificateFile/
     await expect(server({ ...at(there), ...authority })).rejects.toThrow(notAccepted)
+    const old = makeCertificate(['a.hub'], Date.UTC(1999, 0))
+    writeFileSync(certificate('old.crt'), old.certificate)
+    writeFileSync(certificate('old.key'), old.key)
+    const refused = server({ ...at(there), ...authority, ...pair('old') })
+    await expect(refused).rejects.toThrow(notAccepted)
+    await expect(refused).rejects.toThrow(/; the certificate in .*old\.crt expired on /)
     await expect(server({ ...at(there), ...authority, ...pair('b') })).rejects.toThrow(
       /does not accept this server's credentials .*: see hubServer\.cluster\.tls\.certificateFile$/,
     )

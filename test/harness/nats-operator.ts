@@ -7,9 +7,9 @@ type KeyPair = ReturnType<typeof nkeys.createUser>
 const base64url = (bytes: Uint8Array | string): string => Buffer.from(bytes).toString('base64url')
 
 /** A claim about `subject` that `issuer` signs, version 2. */
-function claim(issuer: KeyPair, subject: string, name: string, nats: object): string {
+function claim(issuer: KeyPair, subject: string, name: string, nats: object, more: object = {}): string {
   const header = base64url(JSON.stringify({ typ: 'JWT', alg: 'ed25519-nkey' }))
-  const about = { iss: issuer.getPublicKey(), sub: subject, name, iat: 0, nats: { version: 2, ...nats } }
+  const about = { iss: issuer.getPublicKey(), sub: subject, name, iat: 0, ...more, nats: { version: 2, ...nats } }
   const jti = createHash('sha256').update(JSON.stringify(about)).digest('hex')
   const body = `${header}.${base64url(JSON.stringify({ ...about, jti }))}`
   return `${body}.${base64url(issuer.sign(Buffer.from(body)))}`
@@ -44,10 +44,10 @@ export class NatsOperator {
     ].join('\n')
   }
 
-  /** The text of a credentials file for a user of the account. */
-  credentials(name: string): string {
+  /** The text of a credentials file for a user of the account, valid until then, in seconds since 1970. */
+  credentials(name: string, exp?: number): string {
     const user = nkeys.createUser()
-    const jwt = claim(this.#account, user.getPublicKey(), name, { type: 'user', ...UNLIMITED })
+    const jwt = claim(this.#account, user.getPublicKey(), name, { type: 'user', ...UNLIMITED }, { exp })
     const seed = Buffer.from(user.getSeed()).toString()
     return `-----BEGIN NATS USER JWT-----\n${jwt}\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`
   }

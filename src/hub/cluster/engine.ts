@@ -1,6 +1,7 @@
 /** A server's connection to NATS JetStream: opened, checked, and opened anew whenever it breaks; nothing is kept for a connection that comes later. */
 import { connect, credsAuthenticator, errors, type NatsConnection, type TlsOptions } from '@nats-io/transport-node'
 import type { Timers } from '../../contract/clock.ts'
+import { tlsFault } from '../../link/tls-error.ts'
 import { messageOf } from '../../text/error-message.ts'
 import { answering, placeOf } from './answering.ts'
 import {
@@ -30,6 +31,8 @@ export interface EngineAccess {
   readonly credentials?: Uint8Array
   readonly login?: { readonly user: string; readonly password: string }
   readonly tls?: TlsOptions
+  /** What of these is out of its time, and since when: NATS servers say no more than that they do not accept it. */
+  readonly outOfTime?: string | undefined
 }
 
 export interface EngineOptions extends BucketOptions {
@@ -247,17 +250,15 @@ export class Engine {
         ...(toHost === undefined ? {} : { tls: toHost }),
       })
     } catch (error) {
+      const ended = access.outOfTime === undefined ? '' : `; ${access.outOfTime}`
       if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
         throw new EngineUnfit(
-          `the NATS server at ${server} does not accept this server's credentials (${messageOf(error)}): see ${shownSettings(access)}`,
+          `the NATS server at ${server} does not accept this server's credentials (${messageOf(error)}): see ${shownSettings(access)}${ended}`,
           { cause: error },
         )
       }
       if (isOfTls(error)) {
-        throw new EngineUnfit(
-          `this server and the NATS server at ${server} do not accept each other's certificates (${messageOf(error).trim()}): see hubServer.cluster.tls`,
-          { cause: error },
-        )
+        throw new EngineUnfit(`${tlsRefusal(server, error as NodeJS.ErrnoException)}${ended}`, { cause: error })
       }
       throw error
     }
@@ -310,4 +311,14 @@ function shownSettings({ credentials, login, tls }: EngineAccess): string {
 function isOfTls(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && /^(ERR_SSL_|ERR_TLS_)|CERT|^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/.test(code)
+}
+
+/** Which side refused the other in such a handshake: an alert comes from the NATS server. */
+function tlsRefusal(server: string, error: NodeJS.ErrnoException): string {
+  const said = tlsFault(error) ?? messageOf(error)
+  if (/_ALERT_(.*CERTIFICATE|UNKNOWN_CA)/.test(error.code as string)) {
+    return `the NATS server at ${server} does not accept this server's certificate (${said}): see hubServer.cluster.tls.certificateFile`
+  }
+  if (/^ERR_SSL_/.test(error.code as string)) return `TLS with the NATS server at ${server}: ${said}`
+  return `this server does not accept the certificate of the NATS server at ${server} (${said}): see hubServer.cluster.tls`
 }
