@@ -100,18 +100,19 @@ function accessOf(config: NodeConfig): EngineAccess {
 function readCredentials(file: string): EngineAccess {
   const setting = 'hubServer.cluster.credentialsFile'
   const credentials = read(setting, file)
-  let until: number | undefined
+  let ends: number
   try {
     const { jwt } = credsAuthenticator(credentials)('') as { jwt: string }
-    until = JSON.parse(Buffer.from(jwt.split('.')[1] as string, 'base64url').toString()).exp
+    const { exp = 0 } = JSON.parse(Buffer.from(jwt.split('.')[1] as string, 'base64url').toString())
+    ends = 1_000 * exp
   } catch {
     throw new Error(
       `${setting}: ${file} holds no credentials: the JWT of a user and the seed of its key, as nsc writes them`,
     )
   }
-  const isOver = until !== undefined && 1_000 * until <= Date.now()
-  const ended = isOver ? new Date(1_000 * (until as number)).toISOString() : ''
-  return { credentials, ...(isOver && { outOfTime: `the credentials in ${file} expired on ${ended}` }) }
+  // Without that, or with 0, they do not end.
+  if (ends === 0 || ends > Date.now()) return { credentials }
+  return { credentials, outOfTime: `the credentials in ${file} expired on ${new Date(ends).toISOString()}` }
 }
 
 function tlsFiles(config: NodeConfig): Pick<EngineAccess, 'tls' | 'outOfTime'> {

@@ -352,3 +352,22 @@ test('a bucket of members that somebody has made anew is not taken for the one t
   await until(() => failures.some((failure) => failure.includes('is not the one that this server knew')))
   expect(engine.session).toBeUndefined()
 })
+
+test('a connection that is given up is told as lost, with the reason; one that breaks later, without it', async () => {
+  const nats = await start(Nats.alone())
+  const lost: unknown[] = []
+  let connections = 0
+  const engine = await open(nats.addresses, {
+    onFact: (fact) => {
+      if (fact.kind === 'lost') lost.push(fact.error)
+      if (fact.kind === 'connected') connections++
+    },
+  })
+  const reason = new Error('it takes nothing')
+  engine.reconnect(reason)
+  await until(() => connections === 2)
+  expect(lost).toEqual([reason])
+  engine.reconnect()
+  await until(() => lost.length === 2)
+  expect(lost[1]).toBeUndefined()
+})

@@ -76,6 +76,8 @@ export class Engine {
   #lasting: unknown
   /** Why there is no connection, where that is known. */
   #failure: unknown
+  /** Why this server ends the connection that there is. */
+  #givenUpFor: Error | undefined
   /** The connection that waits for the answer to a ping. */
   #tried: NatsConnection | undefined
   #isClosed = false
@@ -133,8 +135,9 @@ export class Engine {
     this.#listeners.push(listener)
   }
 
-  /** Gives the connection up for another. */
-  reconnect(): void {
+  /** Gives the connection up for another; `reason` is told with its loss. */
+  reconnect(reason?: Error): void {
+    this.#givenUpFor ??= reason
     void this.#connection?.close()
   }
 
@@ -144,7 +147,7 @@ export class Engine {
     if (connection === undefined || connection === this.#tried) return
     this.#tried = connection
     const { timers } = this.#options
-    const timer = timers.setTimeout(() => void connection.close(), MAX_PONG_MS)
+    const timer = timers.setTimeout(() => this.reconnect(new Error('it answers no ping')), MAX_PONG_MS)
     connection
       .flush()
       .catch(() => connection.close())
@@ -179,6 +182,7 @@ export class Engine {
       return error ?? undefined
     })
     this.#failure = undefined
+    this.#givenUpFor = undefined
     this.#lasting = this.#options.timers.setTimeout(() => {
       this.#retryMs = MIN_RETRY_MS
     }, MAX_RETRY_MS)
@@ -269,7 +273,7 @@ export class Engine {
     this.#session = undefined
     this.#options.timers.clearTimeout(this.#lasting)
     if (this.#isClosed) return
-    this.#options.onFact?.({ kind: 'lost', server: connection.getServer(), error })
+    this.#options.onFact?.({ kind: 'lost', server: connection.getServer(), error: error ?? this.#givenUpFor })
     for (const listener of this.#listeners) listener(undefined)
     this.#tryAgain()
   }

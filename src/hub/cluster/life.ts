@@ -4,6 +4,7 @@ import type { KV } from '@nats-io/kv'
 import { type ActorRefFrom, createActor } from 'xstate'
 import { isHeld, type OwnLeaseEvent, ownLease } from '../../actors/own-lease.ts'
 import type { Clock } from '../../contract/clock.ts'
+import { messageOf } from '../../text/error-message.ts'
 import { classify, write } from './changes.ts'
 import type { Engine } from './engine.ts'
 import { decodeLease, encodeLease, type Revision } from './entries.ts'
@@ -152,7 +153,7 @@ export class Life {
     }
     if (this.#isOver) return
     const silence = clock.now() - this.#answeredAt
-    if (silence > MAX_WITHOUT_LEADER_MS) engine.reconnect()
+    if (silence > MAX_WITHOUT_LEADER_MS) engine.reconnect(unanswered(this.#failure))
     else if (silence > MAX_SILENCE_MS && engine.session === session) engine.reconnectIfDead()
   }
 
@@ -191,3 +192,8 @@ export class Life {
     if (this.#actor.getSnapshot().status === 'active') this.#actor.send(event)
   }
 }
+
+const unanswered = (cause: unknown): Error =>
+  new Error(
+    `it has taken no renewal of this server's lease for ${MAX_WITHOUT_LEADER_MS / 1_000} s: ${messageOf(cause)}`,
+  )

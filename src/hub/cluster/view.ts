@@ -118,7 +118,7 @@ export class View {
     const now = clock.now()
     if (this.#currentAsOf < sentAt) this.#missing ??= { sentAt, since: now }
     if (engine.session !== undefined && this.#missing !== undefined && now - this.#missing.since > limit) {
-      engine.reconnect()
+      engine.reconnect(new Error(`what this server has written does not come back within ${limit / 1_000} s`))
       return
     }
     // Also of one that is whole, for a new lease.
@@ -137,7 +137,8 @@ export class View {
     const { engine, clock } = this.#options
     if (this.#isChecking) return
     this.#isChecking = true
-    const isBroken = () => this.#reading === reading && engine.reconnect()
+    const isBroken = () =>
+      this.#reading === reading && engine.reconnect(new Error('its bucket of members is not what was read of it'))
     try {
       const { reached } = reading.members
       const { streamInfo } = await reading.session.members.status()
