@@ -125,10 +125,8 @@ function untrusted(url: string, { reason, message, fingerprint, names }: Untrust
   if (reason === 'OTHER_FINGERPRINT') {
     return `the certificate at ${url} is another one than asked for: its fingerprint is ${fingerprint}`
   }
+  const theNodes = `if its fingerprint ${fingerprint} is the one that the node has logged, give it with --fingerprint`
+  if (reason === 'EXPIRED') return `${url}: ${message}: renew it there; until then, ${theNodes}`
   const why = reason === 'OTHER_NAME' ? `it is for ${names || 'no name at all'}, not for ${hostOf(url)}` : message
-  return (
-    `the certificate at ${url} is not trusted (${named(why)}): ` +
-    `if its fingerprint ${fingerprint} is the one that the node has logged, give it with --fingerprint; ` +
-    'or name its authority with --ca'
-  )
+  return `the certificate at ${url} is not trusted (${named(why)}): ${theNodes}; or name its authority with --ca`
 }

@@ -105,6 +105,25 @@ it('sends nothing, no token either, to a certificate that is not trusted', async
   server.close()
 })
 
+it('says of one that has expired that it is to be renewed, and takes it by its fingerprint', async () => {
+  const { certificate: cert, key } = makeCertificate(['127.0.0.1'], Date.UTC(1999, 0))
+  const server: Server = createServer({ cert, key }, (socket) => socket.destroy())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const env = { PENSTOCK_URL: `https://127.0.0.1:${port}` }
+  const ca = join(directory.path, 'expired.crt')
+  writeFileSync(ca, cert)
+  const { fingerprint256: own } = new X509Certificate(cert)
+  expect((await status(env, '--ca', ca)).stderr).toMatch(
+    new RegExp(
+      `^penstock: ${env.PENSTOCK_URL}: the certificate expired on .* GMT: renew it there; until then, if its fingerprint ${own} is the one`,
+    ),
+  )
+  expect((await status(env, '--fingerprint', own)).stderr).not.toContain('certificate')
+  server.close()
+})
+
 describe('what says whom to trust, with an http:// URL', () => {
   const elsewhere = { PENSTOCK_URL: 'http://192.0.2.1:8769', PENSTOCK_TOKEN: 'penstock_secret' }
 

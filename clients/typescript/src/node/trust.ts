@@ -15,8 +15,8 @@ export interface Trust {
 /** A certificate that is not to be trusted: nothing was sent. It is the `cause` of the PenstockError that a call rejects with. */
 export class UntrustedCertificate extends Error {
   override readonly name = 'UntrustedCertificate'
-  /** It is not the one that was asked for; its authority is none that is trusted, or it has run out; it is for other names. */
-  readonly reason: 'OTHER_FINGERPRINT' | 'NOT_TRUSTED' | 'OTHER_NAME'
+  /** It is not the one that was asked for; its authority is none that is trusted; it has expired; it is for other names. */
+  readonly reason: 'OTHER_FINGERPRINT' | 'NOT_TRUSTED' | 'EXPIRED' | 'OTHER_NAME'
   /** Its SHA-256, as `AA:BB:…`. */
   readonly fingerprint: string
   /** Whom it is for, as `DNS:node.example, IP Address:10.0.0.1`; empty where it names nobody. */
@@ -74,7 +74,7 @@ export class TrustingAgent extends Agent {
 }
 
 function problemOf(socket: TLSSocket, { fingerprint, anyCertificate }: Trust): UntrustedCertificate | undefined {
-  const { fingerprint256: shown = '', subjectaltname: names = '' } = socket.getPeerCertificate()
+  const { fingerprint256: shown = '', subjectaltname: names = '', valid_to: until } = socket.getPeerCertificate()
   if (fingerprint !== undefined) {
     if (digits(shown) === digits(fingerprint)) return undefined
     const message = `the certificate is another one than asked for: its fingerprint is ${shown}`
@@ -86,6 +86,10 @@ function problemOf(socket: TLSSocket, { fingerprint, anyCertificate }: Trust): U
   if (why === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const message = `the certificate is for ${names || 'no name at all'}`
     return new UntrustedCertificate('OTHER_NAME', message, shown, names)
+  }
+  // Not so that of an authority between, which may be what has.
+  if (why === 'CERT_HAS_EXPIRED' && Date.parse(until) < Date.now()) {
+    return new UntrustedCertificate('EXPIRED', `the certificate expired on ${until}`, shown, names)
   }
   return new UntrustedCertificate('NOT_TRUSTED', why instanceof Error ? why.message : String(why), shown, names)
 }
