@@ -13,7 +13,9 @@ export async function configuration(file: string): Promise<Finding> {
     const { config } = await loadNodeConfig({ config: file })
     const keyFile = config['hubServer.keyFile']
     if (keyFile !== '') readHubKey(keyFile)
-    if (isInCluster(config)) engineSettings(config, new Uint8Array(32))
+    const { access } = isInCluster(config) ? engineSettings(config, new Uint8Array(32)) : {}
+    const found = access?.().outOfTime
+    if (found !== undefined) return { check, grade: 'warn', found, advice: 'NATS servers let nobody in with it' }
     const role = isInCluster(config) ? 'a server of a hub of several' : config.hubServer ? 'a hub' : 'a node'
     return { check, grade: 'ok', found: `${file} makes ${role}` }
   } catch (error) {

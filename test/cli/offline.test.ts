@@ -11,6 +11,7 @@ import { createProgram } from '../../src/cli/program.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
 import { packageRoot } from '../../src/package-root.ts'
+import { NatsOperator } from '../harness/nats-operator.ts'
 import { lossy, penstock, plainEnvironment, scratch } from './cli.ts'
 
 const directory = scratch()
@@ -726,7 +727,14 @@ describe('doctor, config, completion, version', () => {
     await penstock(['hub', 'key', 'create', join(dirname(file), 'hub.key')])
     const noFile = 'hubServer.cluster.credentialsFile: cannot read'
     expect(await findingOf()).toMatchObject({ grade: 'fail', found: expect.stringContaining(noFile) })
-    directory.file('hub.creds', '')
+    const creds = directory.file('hub.creds', '')
+    const none = `hubServer.cluster.credentialsFile: ${creds} holds no credentials`
+    expect(await findingOf()).toMatchObject({ grade: 'fail', found: expect.stringContaining(none) })
+    const operator = new NatsOperator()
+    directory.file('hub.creds', operator.credentials('a', Date.UTC(2020, 0) / 1_000))
+    const expired = `the credentials in ${creds} expired on 2020-01-01T00:00:00.000Z`
+    expect(await findingOf()).toMatchObject({ grade: 'warn', found: expired })
+    directory.file('hub.creds', operator.credentials('a'))
     expect(await findingOf()).toMatchObject({ grade: 'ok', found: `${file} makes a server of a hub of several` })
     directory.file('cluster.yaml', 'hubServer: { cluster: {} }\n')
     expect(await findingOf()).toMatchObject({ grade: 'fail', found: expect.stringContaining('has nothing below it') })
