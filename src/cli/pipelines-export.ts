@@ -3,7 +3,7 @@ import { chmodSync, chownSync, renameSync, rmSync, type Stats } from 'node:fs'
 import { realpath, stat, writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { messageOf } from '../text/error-message.ts'
-import { syncDirectoryOf, writeDraft } from '../write-file.ts'
+import { writeDraft } from '../write-file.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { fileName } from './file-name.ts'
 import { ID_OR_NAME } from './ids.ts'
@@ -53,40 +53,33 @@ async function exportPipelines(
 
 /**
  * Writes a file that only its owner can read, since configurations hold keys; one that is there keeps its owner and mode, and is what it was until all of
- * the new one is on disk: it may be the only copy.
+ * the new one is on disk: it may be the only copy. Where nothing can take its place it is written to as it is.
  */
 async function write(path: string, text: string): Promise<void> {
   const target = await realpath(path).catch(() => path)
   const old = await stat(target).catch(() => undefined)
-  const draft = old === undefined || old.isFile() ? draftOf(target, text, old) : undefined
-  if (draft === undefined) {
-    await writeFile(path, text, { mode: 0o600 })
-    return
-  }
-  renameSync(draft, target)
-  syncDirectoryOf(target)
+  if (old !== undefined && !old.isFile()) await writeFile(path, text)
+  else if (!replace(target, text, old)) await writeFile(path, text, { mode: 0o600 })
 }
 
-/** A file beside `path` that can take its place; undefined where nothing can be put beside it, though the file itself may be written to. */
-function draftOf(path: string, text: string, old: Stats | undefined): string | undefined {
-  let draft: string
+/** Puts a file with `text` in the place of `old`; false where its folder, its owner or a mount is against that. Throws where the disk does not take it. */
+function replace(path: string, text: string, old: Stats | undefined): boolean {
+  let draft: string | undefined
   try {
+    // Should the machine fail now, either of them is there, whole.
     draft = writeDraft(path, text)
+    if (old !== undefined) {
+      chownSync(draft, old.uid, old.gid)
+      chmodSync(draft, old.mode & 0o7777)
+    }
+    renameSync(draft, path)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (old !== undefined && (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')) return undefined
-    throw error
+    if (draft !== undefined) rmSync(draft, { force: true })
+    // Of the disk it has none.
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error
+    return false
   }
-  if (old === undefined) return draft
-  try {
-    chownSync(draft, old.uid, old.gid)
-    chmodSync(draft, old.mode & 0o7777)
-    return draft
-  } catch {
-    // Somebody else's.
-    rmSync(draft)
-    return undefined
-  }
+  return true
 }
 
 export function addExport(pipelines: Command): void {

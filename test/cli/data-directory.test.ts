@@ -226,6 +226,17 @@ describe.skipIf(!canMount)('a disk', () => {
     expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 65_534, gid: 65_534, mode: 0o640 })
     expect(replaced).not.toBe(ino)
     expect(readdirSync(disk)).toEqual(['pipelines.yaml'])
+    // As a container has a file of the machine: nothing can take its place.
+    spawnSync('mount', ['--bind', file, file])
+    mounts.push(file)
+    expect(await exported()).toMatchObject({ code: 0, stderr: '' })
+    spawnSync('umount', [file])
+    expect(statSync(file).ino).toBe(replaced)
+    expect(readFileSync(file, 'utf8')).toBe(whole)
+    expect(readdirSync(disk)).toEqual(['pipelines.yaml'])
+    const nowhere = join(disk, 'none', 'new.yaml')
+    const { stderr: told } = await penstock(['pipelines', 'export', '--all', '-o', nowhere, '--url', url])
+    expect(told).toBe(`penstock: cannot write ${nowhere}: ENOENT: no such file or directory, open '${nowhere}'\n`)
     // What a link names is replaced, the link stays; what is no file is written to.
     symlinkSync(file, join(disk, 'link'))
     expect(await penstock(['pipelines', 'export', '--all', '-o', join(disk, 'link'), '--url', url])).toMatchObject({
